@@ -1,0 +1,1 @@
+"""The outside world, each module behind one port of the domain."""

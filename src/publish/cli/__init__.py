@@ -1,0 +1,1 @@
+"""The program: flags in, words and an exit status out."""

@@ -1,0 +1,1 @@
+"""What the job means: no I/O, no clock, no entropy."""

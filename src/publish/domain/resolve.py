@@ -1,0 +1,12 @@
+"""The latest publication: the answer to where a job resumes."""
+
+from __future__ import annotations
+
+from publish.domain.entry import Entry
+from publish.domain.ports import Area
+from publish.domain.requests import Requests, entries
+
+
+def latest(ask: Requests) -> Entry | None:
+    """The entry with the greatest (epoch, step), of equals the one with the greatest name."""
+    return max(entries(ask, Area.PUB), default=None)
