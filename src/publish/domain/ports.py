@@ -32,6 +32,13 @@ class Page(NamedTuple):
     after: str | None
 
 
+class Removal(NamedTuple):
+    """What one call of `remove_save` did: whether it found anything, and whether some of it is left."""
+
+    found: bool
+    more: bool
+
+
 class Store(Protocol):
     """The checkpoint root."""
 
@@ -80,19 +87,15 @@ class Store(Protocol):
         Raises Malformed for what is not a regular file or cannot be read.
         """
 
-    def remove_files(self, folder: bytes, names: Sequence[bytes]) -> None:
-        """Removes these files directly in `folder`, where there, before it returns. Idempotent.
+    def remove_save(self, path: bytes, first: Sequence[bytes]) -> Removal:
+        """Removes a folder with all below it, or a file, as far as one call goes. Idempotent.
 
-        Raises BehindLink as `remove_some` does.
-        """
-
-    def remove_some(self, path: bytes) -> int:
-        """Removes a bounded part of a folder with all below it, or a file. Idempotent.
-
-        Returns how many files and folders it found: 0 means that nothing is left. Links inside
-        are removed as links; a link on the way to `path`, or `path` itself being one, raises
-        BehindLink with nothing removed, also when it was swapped in a moment ago.
-        What cannot be removed is raised after the rest is gone. Durable on return.
+        The files `first` directly in the folder are gone, durably where the store can tell,
+        before any other is touched. Links inside are removed as links. A link on the way to
+        `path`, or `path` itself being one, raises BehindLink with nothing removed; a link that
+        is swapped in meanwhile never leads outside.
+        What cannot be removed is raised, as Denied, after the rest is gone.
+        Raises OutcomeUnknown only when something was found. Durable on return.
         """
 
 
