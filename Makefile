@@ -1,0 +1,79 @@
+# What a developer runs; `make help` says it. Every target makes the environment that it needs, and needs
+# no more than git, make and a Python from 3.11 on. PYTHON=... names one, PYTEST_ARGS=... goes to pytest.
+
+SHELL := /bin/sh
+PYTEST := .venv/bin/python -m pytest
+PYTEST_ARGS :=
+
+.PHONY: help demo test check coverage acceptance test-containers test-slurm test-install bench pyz dist clean
+
+help:
+	@echo 'make demo             a job is killed, resumes and is pruned, told step by step (under a minute)'
+	@echo 'make test             the tests, on the servers that this machine has; pytest says which'
+	@echo 'make check            format, lint, types, imports'
+	@echo 'make coverage         the tests of the domain, which must cover all of it'
+	@echo 'make acceptance       real Trainer and torch DCP runs (installs torch)'
+	@echo 'make test-containers  the tests that need servers, with the servers in containers; needs an engine'
+	@echo 'make test-slurm       a real one-node Slurm; needs root and the packages of Debian that .ci/run names'
+	@echo 'make test-install     builds the package and installs it with pip, pipx and uv'
+	@echo 'make bench            start-up, parsing and listing times, as ratios'
+	@echo 'make pyz              dist/publish.pyz, one file for nodes with nothing but Python'
+	@echo 'make dist             sdist and wheel, checked'
+	@echo 'make clean            removes what the others made'
+
+demo: .venv-demo/.ready
+	.venv-demo/bin/python demo/run.py
+
+test: .venv/.ready
+	$(PYTEST) $(PYTEST_ARGS)
+
+check: .venv/.ready
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+coverage: .venv/.ready
+	$(PYTEST) --cov --cov-report=term-missing tests/domain tests/contract $(PYTEST_ARGS)
+
+acceptance: .venv/.ready .venv-acceptance/.ready
+	PUBLISH_TEST_TORCH_PYTHON=.venv-acceptance/bin/python $(PYTEST) -m acceptance $(PYTEST_ARGS)
+
+test-containers: .venv/.ready
+	PUBLISH_TEST_SERVERS=containers $(PYTEST) -m 'servers or containers' $(PYTEST_ARGS)
+
+test-slurm: .venv/.ready
+	$(PYTEST) -m slurm $(PYTEST_ARGS)
+
+test-install: .venv/.ready
+	$(PYTEST) -m install $(PYTEST_ARGS)
+
+bench: .venv/.ready pyz
+	.venv/bin/python bench/run.py
+
+pyz: .venv/.ready
+	.venv/bin/python tools/make_pyz.py dist/publish.pyz
+
+dist: .venv/.ready
+	rm -rf build dist/*.whl dist/*.tar.gz
+	.venv/bin/python -m build --no-isolation
+	.venv/bin/twine check --strict dist/*.whl dist/*.tar.gz
+	.venv/bin/check-wheel-contents dist/*.whl
+
+clean:
+	rm -rf .venv .venv-demo .venv-acceptance build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+# One virtual environment per file of requirements. The stamp is made last, so what was cut short is done again.
+.venv/.ready: requirements-dev.txt requirements.txt pyproject.toml
+	@tools/make_venv .venv requirements-dev.txt '$(PYTHON)'
+	.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv-demo/.ready: requirements.txt pyproject.toml
+	@tools/make_venv .venv-demo requirements.txt '$(PYTHON)'
+	.venv-demo/bin/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+
+.venv-acceptance/.ready: requirements-acceptance.txt
+	@tools/make_venv .venv-acceptance requirements-acceptance.txt '$(PYTHON)'
+	@touch $@
