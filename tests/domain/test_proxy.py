@@ -1,0 +1,136 @@
+"""P2: what a proxy URL may be. C3 and V1 share the grammar of hosts and ports."""
+
+from __future__ import annotations
+
+import ipaddress
+import traceback
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from publish.domain.errors import Misconfigured
+from publish.domain.origin import Origin
+from publish.domain.proxy import check
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://proxy.example",
+        "http://proxy.example:3128",
+        "https://proxy.example:443",
+        "http://localhost:1",
+        "http://proxy:65535",
+        "http://my_proxy:8080",
+        "http://proxy.example.:3128",
+        "http://10.0.0.1:3128",
+        "http://[::1]:3128",
+        "http://[fe80::1:2]",
+        "http://[::ffff:10.0.0.1]:80",
+        "http://[1:2:3:4:5:6:7:8]",
+        "http://[1:2:3:4:5:6:10.0.0.1]",
+        "http://[1::]",
+        "http://1.example",
+        "http://" + ".".join(["a" * 63] * 3 + ["b" * 61]),
+    ],
+)
+def test_a_host_with_an_optional_port_is_taken_as_it_is(url: str) -> None:
+    assert check(url) == url
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("http://user:hunter2@proxy.example", "userinfo"),
+        ("http://hunter2@proxy.example:3128", "userinfo"),
+        ("http://@proxy.example", "userinfo"),
+        ("http://proxy.example/", "path"),
+        ("http://proxy.example/hunter2", "path"),
+        ("http://proxy.example?hunter2", "query"),
+        ("http://proxy.example#hunter2", "fragment"),
+        ("socks5://proxy.example", "does not start"),
+        ("HTTP://proxy.example", "does not start"),
+        ("socks5://user:hunter2@proxy.example", "does not start"),
+        ("proxy.example:3128", "does not start"),
+        ("//proxy.example", "does not start"),
+        ("http:proxy.example", "does not start"),
+        (" http://proxy.example", "does not start"),
+        ("", "does not start"),
+        ("http://", "host"),
+        ("http://:3128", "host"),
+        ("http://proxy.example:", "port"),
+        ("http://proxy.example:0", "port"),
+        ("http://proxy.example:080", "port"),
+        ("http://proxy.example:99999", "port is over 65535"),
+        ("http://proxy.example:65536", "port is over 65535"),
+        ("http://proxy.example:123456", "port"),
+        ("http://proxy.example:3128:3128", "port"),
+        ("http://proxy.example:+1", "port"),
+        ("http://proxy.example:٣", "port"),
+        ("http://no..such", "host"),
+        ("http://.example", "host"),
+        ("http://proxy.example..", "host"),
+        ("http://-proxy.example", "host"),
+        ("http://proxy-.example", "host"),
+        ("http://" + "a" * 64, "host"),
+        ("http://" + ".".join(["a" * 63] * 3 + ["b" * 62]), "host"),
+        ("http://pro xy", "host"),
+        ("http://proxy\n", "host"),
+        ("http://proxy.example\n", "host"),
+        ("http://pro\txy", "host"),
+        ("http://pro%78y", "host"),
+        ("http://pröxy.example", "host"),
+        ("http://proxy\\x", "host"),
+        ("http://1.2.3", "host"),
+        ("http://1.2.3.256", "host"),
+        ("http://1.2.3.4.5", "host"),
+        ("http://01.2.3.4", "host"),
+        ("http://1234", "host"),
+        ("http://1.2.3.4.", "host"),
+        ("http://::1", "port"),
+        ("http://[::1", "port"),
+        ("http://[]", "host"),
+        ("http://[1:2]", "host"),
+        ("http://[1::2::3]", "host"),
+        ("http://[1:2:3:4:5:6:7:8:9]", "host"),
+        ("http://[1:2:3:4::5:6:7:8]", "host"),
+        ("http://[::12345]", "host"),
+        ("http://[10.0.0.1::]", "host"),
+        ("http://[fe80::1%25eth0]", "host"),
+        ("http://[::1]x", "port"),
+    ],
+)
+def test_any_other_url_is_refused_for_its_reason_and_never_quoted(url: str, fault: str) -> None:
+    """P2, F9."""
+    with pytest.raises(Misconfigured, match=r"a proxy is http://HOST\[:PORT\] or https") as raised:
+        check(url)
+    said = str(raised.value).partition(": ")[2]
+    assert fault in said
+    assert "hunter2" not in "".join(traceback.format_exception(raised.value))
+
+
+@given(st.ip_addresses(v=6))
+def test_every_ipv6_address_is_a_host(address: ipaddress.IPv6Address) -> None:
+    for text in (str(address), address.exploded):
+        assert check(f"http://[{text}]:1") == f"http://[{text}]:1"
+
+
+@given(st.text(alphabet="0123456789abcdef:.", max_size=20))
+def test_what_is_no_ipv6_address_is_no_host_in_brackets(text: str) -> None:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        with pytest.raises(Misconfigured):
+            check(f"http://[{text}]")
+    else:
+        check(f"http://[{text}]")
+
+
+@given(st.text())
+def test_what_is_taken_prints_as_it_was_and_what_is_not_raises_one_error(text: str) -> None:
+    try:
+        origin, rest = Origin.split(text)
+    except Misconfigured:
+        return
+    assert str(origin) + rest == text
