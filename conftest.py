@@ -1,0 +1,1 @@
+"""What every test run says of itself."""
