@@ -35,7 +35,7 @@ class Requests:
         *,
         started: float,
         renew: Renew | None = None,
-        enter: Enter = lambda step: None,
+        enter: Enter = lambda _step: None,
     ) -> None:
         """`started`: the clock's moment, in seconds, from which `patience.total` counts."""
         self._store = store

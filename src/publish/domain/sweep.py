@@ -1,29 +1,140 @@
 """Pruning: entries first, then the saves that nobody names any more.
 
-At every moment a save that an entry in `pub/` names is whole, and a save whose entry is gone
-is on record in `prune/` until it is gone too: killed anywhere, the next prune finishes.
+At every moment the saves that entries in `pub/` name are untouched, and a save whose entry is
+gone is on record in `prune/` until it is gone too: killed anywhere, the next prune finishes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from enum import Enum
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby, islice
 
 from publish.domain.entry import Entry, spell
-from publish.domain.errors import AlreadyThere, BehindLink, Malformed, Misconfigured, OutcomeUnknown, StoreFault
-from publish.domain.ports import Area, Parallel, Report, Store
+from publish.domain.errors import AlreadyThere, BehindLink, Denied, OutcomeUnknown, StoreFault
+from publish.domain.ports import Area, Parallel, Removal, Report, Store
 from publish.domain.requests import Requests, entries
 from publish.domain.saves import MARKERS
 from publish.domain.selection import Folder, Reason, plan, rotate
 
-# Names that one request may remove (AWS, DeleteObjects).
+# As many names as one request may remove (AWS, DeleteObjects).
 _BATCH = 1000
 
 
-class _Fate(Enum):
-    """What became of one save."""
+def prune(ask: Requests, report: Report, keep: int, parallel: Parallel) -> bool:
+    """Keeps the latest `keep` (at least 1) entries; removes the others, then what they named.
 
-    ABSENT = 0
-    GONE = 1
-    LEFT = 2
-    FAILED = 3
+    Returns whether everything that had to go is gone; what is not was reported. Raises, with
+    the work left to the next prune, where the log does not parse or the store gives up.
+    """
+    return _Prune(ask, report, parallel).run(keep)
+
+
+class _Prune:
+    def __init__(self, ask: Requests, report: Report, parallel: Parallel) -> None:
+        self._ask = ask
+        self._report = report
+        self._parallel = parallel
+        self._all_gone = True
+
+    def run(self, keep: int) -> bool:
+        recorded = set(entries(self._ask, Area.PRUNE))
+        doomed = rotate(entries(self._ask, Area.PUB), keep).removed
+        recorded |= self._record([entry for entry in doomed if entry not in recorded])
+        self._remove_entries([entry for entry in doomed if entry in recorded])
+        # Read again: a publication that was made meanwhile protects its save (prune.2).
+        remaining = set(entries(self._ask, Area.PUB))
+        self._remove_saves(plan(recorded, remaining), kept_on_record=remaining.intersection(doomed))
+        return self._all_gone
+
+    def _record(self, doomed: list[Entry]) -> set[Entry]:
+        """Puts removals on record before they begin; returns those that are."""
+        recorded = set()
+        for entry, fault in zip(doomed, self._parallel(self._record_one, doomed), strict=True):
+            if fault is None:
+                recorded.add(entry)
+            else:
+                self._failed(_in_pub(entry.name), fault)
+        return recorded
+
+    def _record_one(self, entry: Entry) -> Denied | None:
+        try:
+            self._ask(f"create prune/{spell(entry.name)}", lambda store: store.create(Area.PRUNE, entry.name))
+        except AlreadyThere:
+            return None
+        except Denied as fault:
+            return fault
+        return None
+
+    def _remove_entries(self, doomed: list[Entry]) -> None:
+        for name, fault in self._remove_names(Area.PUB, doomed):
+            self._failed(_in_pub(name), fault)
+
+    def _remove_saves(self, folders: list[Folder], kept_on_record: Collection[Entry]) -> None:
+        """Removes what is forgotten, inner before outer, and drops the records that are settled."""
+        settled = [entry for folder in folders if folder.reason is not Reason.FORGOTTEN for entry in folder.records]
+        self._drop_records(entry for entry in settled if entry not in kept_on_record)
+        forgotten = [folder for folder in folders if folder.reason is Reason.FORGOTTEN]
+        done = 0
+        for _, level in groupby(forgotten, key=lambda folder: folder.path.count(b"/")):
+            peers = list(level)
+            gone: list[Entry] = []
+            for folder, outcome in zip(peers, self._parallel(self._remove_save, peers), strict=True):
+                if self._say(folder, outcome):
+                    gone += folder.records
+                done += 1
+                self._report.progress(done, len(forgotten))
+            self._drop_records(gone)
+
+    def _say(self, folder: Folder, outcome: bool | BehindLink | Denied) -> bool:  # noqa: FBT001  (a result, handed on)
+        """Reports what became of a save; returns whether the matter is closed."""
+        if isinstance(outcome, Denied):
+            self._failed(folder.path, outcome)
+            return False
+        if isinstance(outcome, BehindLink):
+            self._report.left(folder.path, outcome.link)
+        elif outcome:
+            self._report.removed(folder.path)
+        return True
+
+    def _remove_save(self, folder: Folder) -> bool | BehindLink | Denied:
+        """Whether the save was there, and is gone; or why it stays."""
+        found = False
+        first: Sequence[bytes] = MARKERS
+        more = True
+
+        def some(store: Store) -> Removal:
+            nonlocal found
+            try:
+                removal = store.remove_save(folder.path, first)
+            except OutcomeUnknown:
+                found = True
+                raise
+            found = found or removal.found
+            return removal
+
+        try:
+            while more:
+                more = self._ask(f"remove {spell(folder.path)}", some).more
+                first = ()
+        except (BehindLink, Denied) as fault:
+            return fault
+        return found
+
+    def _drop_records(self, settled: Iterable[Entry]) -> None:
+        for name, fault in self._remove_names(Area.PRUNE, settled):
+            self._failed(Area.PRUNE.value + b"/" + name, fault)
+
+    def _remove_names(self, area: Area, doomed: Iterable[Entry]) -> Iterator[tuple[bytes, StoreFault]]:
+        """Removes entries from an area; yields those that stay, with why."""
+        names = (entry.name for entry in doomed)
+        while batch := list(islice(names, _BATCH)):
+            step = f"remove {len(batch)} from {spell(area.value)}/"
+            yield from self._ask(step, lambda store, batch=batch: store.remove(area, batch)).items()  # type: ignore[misc]  # mypy cannot type a default
+
+    def _failed(self, path: bytes, fault: StoreFault) -> None:
+        self._all_gone = False
+        self._report.failed(path, fault)
+
+
+def _in_pub(name: bytes) -> bytes:
+    return Area.PUB.value + b"/" + name

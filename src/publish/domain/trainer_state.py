@@ -45,9 +45,7 @@ _FLAT_MEMBER = (
 )
 # A run of small objects with their commas, which is what log_history is: understood in one step,
 # it makes the whole ten times faster.
-_FLAT_OBJECTS = re.compile(
-    rf"(?:\{{_(?:{_FLAT_MEMBER},_)*+{_FLAT_MEMBER}\}}_,_)++".replace("_", r"[ \t\n\r]*+")
-)
+_FLAT_OBJECTS = re.compile(rf"(?:\{{_(?:{_FLAT_MEMBER},_)*+{_FLAT_MEMBER}\}}_,_)++".replace("_", r"[ \t\n\r]*+"))
 
 _STEP_KEY = "global_step"
 # Written with every letter as \uXXXX; a longer string is another key.

@@ -1,0 +1,153 @@
+"""Deletes a save by descriptors, one component at a time: no link leads it out of the root.
+
+A directory is only ever opened from the one above it, with O_NOFOLLOW, so what a link swapped
+in meanwhile points to is out of reach; at worst the link itself is removed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from publish.adapters.posix.files import DIRECTORY, opened, sync_directory
+from publish.domain.entry import spell
+from publish.domain.errors import BehindLink, Denied, Misconfigured
+
+_DIRECTORY_ITSELF = DIRECTORY | os.O_NOFOLLOW
+# Each level holds a descriptor, and a process has 1,024 of them as a rule.
+_DEEPEST = 400
+
+
+class _NotThereError(Exception):
+    """Nothing stands at the path."""
+
+
+def remove(root: bytes, path: bytes, first: Sequence[bytes]) -> bool:
+    """Removes the file or folder at `path`, its files `first` before all others; returns whether it was there.
+
+    Raises BehindLink, Misconfigured where the root is gone, OSError for a way that cannot be
+    gone, and Denied when something below could not be removed and all the rest is.
+    """
+    *above, name = path.split(b"/")
+    try:
+        with _down(root, above) as parent:
+            _Removal(parent, path).run(name, first)
+            sync_directory(parent)
+    except _NotThereError:
+        return False
+    return True
+
+
+@contextmanager
+def _down(root: bytes, components: Sequence[bytes]) -> Iterator[int]:
+    """The directory that `components` lead to from the root, opened; the root may be a link."""
+    try:
+        directory = os.open(root, DIRECTORY)
+    except FileNotFoundError as error:
+        raise Misconfigured(f"the root is not there any more: {spell(root)}") from error
+    try:
+        for depth, component in enumerate(components, 1):
+            below = _enter(directory, component, b"/".join(components[:depth]))
+            os.close(directory)
+            directory = below
+        yield directory
+    finally:
+        os.close(directory)
+
+
+def _enter(directory: int, component: bytes, path: bytes) -> int:
+    """Opens a directory below; `path` is its path from the root."""
+    while True:
+        with suppress(NotADirectoryError):
+            try:
+                return os.open(component, _DIRECTORY_ITSELF, dir_fd=directory)
+            except FileNotFoundError:
+                raise _NotThereError from None
+        # A link or a file; or a directory again, when it was swapped in the meantime.
+        if not stat.S_ISDIR(_mode(directory, component, path)):
+            raise _NotThereError
+
+
+def _mode(directory: int, name: bytes, path: bytes) -> int:
+    """The mode of what stands there. Raises BehindLink for a link."""
+    try:
+        mode = os.lstat(name, dir_fd=directory).st_mode
+    except FileNotFoundError:
+        raise _NotThereError from None
+    if stat.S_ISLNK(mode):
+        raise BehindLink(path)
+    return mode
+
+
+class _Removal:
+    """One save's removal, which carries on past what cannot be removed."""
+
+    def __init__(self, parent: int, path: bytes) -> None:
+        self._parent = parent
+        self._path = path
+        self._faults: list[tuple[bytes, str]] = []
+
+    def run(self, name: bytes, first: Sequence[bytes]) -> None:
+        if stat.S_ISDIR(_mode(self._parent, name, self._path)):
+            directory = _enter(self._parent, name, self._path)
+            try:
+                self._remove_first(directory, first)
+                self._empty(directory, self._path, 1)
+            finally:
+                os.close(directory)
+            self._try(os.rmdir, self._parent, name, self._path)
+        else:
+            self._try(os.unlink, self._parent, name, self._path)
+        if self._faults:
+            path, fault = self._faults[0]
+            more = f" (and {len(self._faults) - 1} more)" if len(self._faults) > 1 else ""
+            raise Denied(f"{fault}: {spell(path)}{more}")
+
+    def _remove_first(self, directory: int, names: Sequence[bytes]) -> None:
+        """Removes files, durably, before anything else goes."""
+        for name in names:
+            with suppress(FileNotFoundError, IsADirectoryError):
+                os.unlink(name, dir_fd=directory)
+        sync_directory(directory)
+
+    def _empty(self, directory: int, path: bytes, depth: int) -> None:
+        with os.scandir(directory) as scan:
+            members = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan]
+        for name, is_directory in members:
+            below = path + b"/" + os.fsencode(name)
+            if is_directory:
+                self._remove_directory(directory, os.fsencode(name), below, depth + 1)
+            else:
+                self._try(os.unlink, directory, os.fsencode(name), below)
+
+    def _remove_directory(self, parent: int, name: bytes, path: bytes, depth: int) -> None:
+        if depth > _DEEPEST:
+            self._faults.append((path, f"nested deeper than {_DEEPEST} folders"))
+            return
+        try:
+            with opened(name, _DIRECTORY_ITSELF, parent) as directory:
+                self._empty(directory, path, depth)
+        except NotADirectoryError:
+            # Swapped for a link or a file meanwhile, which goes as such.
+            self._try(os.unlink, parent, name, path)
+            return
+        except OSError as error:
+            self._note(error, path)
+        self._try(os.rmdir, parent, name, path)
+
+    def _try(self, act: Callable[..., None], parent: int, name: bytes, path: bytes) -> None:
+        try:
+            act(name, dir_fd=parent)
+        except FileNotFoundError:
+            return  # another prune was faster
+        except OSError as error:
+            self._note(error, path)
+
+    def _note(self, error: OSError, path: bytes) -> None:
+        # A folder is not empty because of what was noted in it; else something unseen is in
+        # it, such as the .nfsXXXX file of a reader on this node.
+        if error.errno != errno.ENOTEMPTY or not self._faults:
+            self._faults.append((path, os.strerror(error.errno or 0)))

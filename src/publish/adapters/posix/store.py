@@ -1,0 +1,251 @@
+"""The store on a directory. Each call opens what it needs afresh, so no stale handle answers."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+from publish.adapters.posix.files import DIRECTORY, opened, sync_directory
+from publish.domain.entry import spell
+from publish.domain.errors import AlreadyThere, Denied, Malformed, Misconfigured, StoreFault
+from publish.domain.ports import Area, Page, Removal
+
+# limits.h; Linux filesystems, NFS, Lustre and GPFS all have this one.
+_NAME_MAX = 255
+_PART = 1 << 20
+
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
+
+
+def leads_to(root: bytes) -> Callable[[bytes], bool]:
+    """Tells whether a path is the root's own directory, whatever links it goes through."""
+
+    def is_root(path: bytes) -> bool:
+        with suppress(OSError):
+            return os.path.samefile(path, root)
+        return False
+
+    return is_root
+
+
+class PosixStore:
+    """The Store port on a directory."""
+
+    def __init__(self, root: bytes) -> None:
+        """`root` is absolute. Raises Misconfigured unless it is there and a directory (R4)."""
+        self._root = root
+        self._require_root()
+
+    def names(self, area: Area, after: str | None) -> Page:  # noqa: ARG002  (one page holds all)
+        """One scan; a name that goes away meanwhile may be missing."""
+        folder = self._path(area.value)
+        with _answered(f"list {spell(folder)}"):
+            try:
+                with os.scandir(folder) as scan:
+                    return Page([entry.name for entry in scan if _is_regular(entry)], None)
+            except FileNotFoundError:
+                self._require_root()
+                if os.path.lexists(folder):
+                    raise _no_directory(folder) from None
+                return Page([], None)
+            except NotADirectoryError:
+                self._require_root()
+                raise _no_directory(folder) from None
+
+    def refuse_oversized(self, name: bytes) -> None:
+        """NAME_MAX bounds the name; it leaves 133 bytes to the path."""
+        if len(name) > _NAME_MAX:
+            raise Misconfigured(
+                f"the save's path is too long: its entry would be a file name of {len(name)} bytes "
+                f"and the limit is {_NAME_MAX}, which leaves 133 to the path below the root"
+            )
+
+    def create(self, area: Area, name: bytes) -> None:
+        """open(2) with O_CREAT and O_EXCL; then the file, its folder and the root are synced.
+
+        The root is synced each time: another process may have made the folder a moment ago.
+        """
+        folder = self._path(area.value)
+        with _answered(f"create {spell(folder)}/{spell(name)}"):
+            with self._made(folder) as directory:
+                taken = not _create_exclusively(directory, name)
+                if taken:
+                    _sync_taken(folder, directory, name)
+                sync_directory(directory)
+            with opened(self._root, DIRECTORY) as root:
+                sync_directory(root)
+        if taken:
+            raise AlreadyThere(f"there is already: {spell(name)}")
+
+    def remove(self, area: Area, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+        """unlink(2) of each, then one sync of the folder."""
+        faults: dict[bytes, StoreFault] = {}
+        folder = self._path(area.value)
+        with _answered(f"remove from {spell(folder)}"):
+            try:
+                with opened(folder, DIRECTORY) as directory:
+                    for name in names:
+                        try:
+                            os.unlink(name, dir_fd=directory)
+                        except FileNotFoundError:
+                            continue
+                        except OSError as error:
+                            faults[name] = Denied(os.strerror(error.errno or 0))
+                    sync_directory(directory)
+            except FileNotFoundError:
+                self._require_root()
+        return faults
+
+    def has_save(self, path: bytes) -> bool:
+        """stat(2), links followed: what lies behind one is the user's business (publish.3)."""
+        absolute = self._path(path)
+        with _answered(f"look at {spell(absolute)}"):
+            try:
+                mode = os.stat(absolute).st_mode
+            except OSError as error:
+                if error.errno in (*_NOT_THERE, errno.ENAMETOOLONG, errno.ELOOP):
+                    return False
+                raise
+        return stat.S_ISDIR(mode) or stat.S_ISREG(mode)
+
+    def folders(self, path: bytes, after: str | None) -> Page:  # noqa: ARG002  (one page holds all)
+        """One scan."""
+        folder = self._path(path)
+        with _answered(f"list {spell(folder)}"):
+            try:
+                with os.scandir(folder) as scan:
+                    return Page([entry.name for entry in scan if entry.is_dir(follow_symlinks=False)], None)
+            except FileNotFoundError:
+                self._require_root()
+                return Page([], None)
+            except NotADirectoryError:
+                self._require_root()
+                raise Misconfigured(f"the folder of the saves is no directory: {spell(folder)}") from None
+
+    def size(self, path: bytes) -> int | None:
+        """lstat(2)."""
+        absolute = self._path(path)
+        with _answered(f"look at {spell(absolute)}"):
+            try:
+                status = os.lstat(absolute)
+            except OSError as error:
+                if error.errno in _NOT_THERE:
+                    return None
+                raise
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+    def read(self, path: bytes) -> Iterator[bytes] | None:
+        """open(2) with O_NONBLOCK, so that a FIFO in a file's place does not hang it."""
+        try:
+            file = os.open(self._path(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno in _NOT_THERE:
+                return None
+            if error.errno in (errno.ELOOP, errno.ENXIO):
+                raise Malformed("not a regular file") from error
+            raise Malformed(f"not readable: {error.strerror}") from error
+        parts = _parts(file)
+        next(parts)
+        return parts
+
+    def remove_save(self, path: bytes, first: Sequence[bytes]) -> Removal:
+        """Goes down one component at a time, each opened from the one above without following links."""
+        from publish.adapters.posix.removal import remove  # noqa: PLC0415  (prune alone pays for it)
+
+        with _answered(f"remove {spell(self._path(path))}"):
+            return Removal(found=remove(self._root, path, first), more=False)
+
+    def _path(self, path: bytes) -> bytes:
+        return os.path.join(self._root, path) if path else self._root
+
+    @contextmanager
+    def _made(self, folder: bytes) -> Iterator[int]:
+        """The folder of an area, opened, and made first where it is not there."""
+        try:
+            with opened(folder, DIRECTORY) as directory:
+                yield directory
+                return
+        except FileNotFoundError:
+            self._require_root()
+        except NotADirectoryError:
+            raise _no_directory(folder) from None
+        with suppress(FileExistsError):
+            os.mkdir(folder)
+        try:
+            with opened(folder, DIRECTORY) as directory:
+                yield directory
+        except FileNotFoundError:
+            raise _no_directory(folder) from None
+
+    def _require_root(self) -> None:
+        if not os.path.isdir(self._root):
+            raise Misconfigured(f"the root is not there or no directory (is it mounted?): {spell(self._root)}")
+
+
+def _parts(file: int) -> Iterator[bytes]:
+    """The file in parts, closed however the reading ends; the first step only gets it going."""
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise Malformed("not a regular file")
+        yield b""
+        while part := _read(file):
+            yield part
+    finally:
+        os.close(file)
+
+
+def _read(file: int) -> bytes:
+    try:
+        return os.read(file, _PART)
+    except OSError as error:
+        raise Malformed(f"not readable: {error.strerror}") from error
+
+
+def _is_regular(entry: os.DirEntry[bytes]) -> bool:
+    """Whether it counts; False for one that has gone meanwhile. Raises Malformed for what is no file."""
+    if entry.is_file(follow_symlinks=False):
+        return True
+    if not os.path.lexists(entry.path):
+        return False
+    raise Malformed(f"not a regular file, so no entry: {spell(entry.path)}")
+
+
+def _create_exclusively(directory: int, name: bytes) -> bool:
+    """Whether the file was made, and is durable but for its folder; False: the name is taken."""
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+    try:
+        file = os.open(name, flags, 0o666, dir_fd=directory)
+    except FileExistsError:
+        return False
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+    return True
+
+
+def _sync_taken(folder: bytes, directory: int, name: bytes) -> None:
+    """Makes the file that holds the name durable: who made it may not have come so far.
+
+    Raises Malformed where it is no regular file.
+    """
+    if not stat.S_ISREG(os.lstat(name, dir_fd=directory).st_mode):
+        raise Malformed(f"not a regular file, so no entry: {spell(folder)}/{spell(name)}")
+    with suppress(PermissionError), opened(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, directory) as file:
+        os.fsync(file)
+
+
+def _no_directory(folder: bytes) -> Malformed:
+    return Malformed(f"a dangling link, or no directory: {spell(folder)}")
+
+
+@contextmanager
+def _answered(step: str) -> Iterator[None]:
+    """Turns what the system refuses into the store's refusal of `step`."""
+    try:
+        yield
+    except OSError as error:
+        raise Denied(f"{step}: {error.strerror}") from error
