@@ -1,0 +1,74 @@
+"""The program's entry: puts the process in order before anything else is imported, and ends it.
+
+The environment is read here, once, and then emptied: libraries take from it proxies, trust
+roots, credentials and code to run, and `publish` takes none of that from there.
+"""
+
+import os
+import signal
+import sys
+import warnings
+from time import monotonic
+from typing import NoReturn
+
+STARTED = monotonic()
+
+
+def run() -> NoReturn:
+    """Runs `publish` on this process's arguments and ends the process with its status."""
+    _restore_signals()
+    _occupy_descriptors()
+    arguments = [_text(argument) for argument in sys.argv[1:]]
+    env = {_text(name): _text(value) for name, value in os.environ.items()}
+    _forget_environment()
+
+    from publish.cli.main import main  # noqa: PLC0415  (nothing is imported before the environment is empty)
+    from publish.cli.output import Output  # noqa: PLC0415  (the same)
+
+    status = main(arguments, env, Output(), STARTED)
+    # Not sys.exit: a thread may hang in a request that ran out of time, and there is nothing to
+    # flush, for answers are written as they come.
+    os._exit(status)
+
+
+def _restore_signals() -> None:
+    """SIGINT ends the process as a shell expects (130) and without a traceback.
+
+    One that the parent ignores stays ignored: shells start the background jobs of a script so.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # The kernel spares the first process of a container the default actions (pid_namespaces(7)).
+    if os.getpid() == 1:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda number, _frame: os._exit(128 + number))
+
+
+def _occupy_descriptors() -> None:
+    """Puts something that takes no writes where a standard stream is closed.
+
+    Else the next file that is opened, an entry even, would get its number and the answers (F7).
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)
+
+
+def _forget_environment() -> None:
+    """Leaves nothing that a library or the interpreter would act on (E2)."""
+    os.environ.clear()
+    os.environ["HOME"] = "/nonexistent"
+    # What PYTHONWARNINGS and PYTHONINTMAXSTRDIGITS have set already.
+    warnings.simplefilter("ignore")
+    sys.set_int_max_str_digits(sys.int_info.default_max_str_digits)
+
+
+def _text(value: str) -> str:
+    """As UTF-8 whatever the locale; what is not UTF-8 survives as surrogates (PEP 383)."""
+    return os.fsencode(value).decode("utf-8", "surrogateescape")
+
+
+if __name__ == "__main__":
+    run()

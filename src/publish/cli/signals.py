@@ -1,0 +1,36 @@
+"""A watch's ear for SIGINT and SIGTERM: the first asks it to stop, the second ends it (watch.6)."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from types import FrameType
+
+_ENDING = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stop:
+    """Whether a signal has asked to stop, and a wait that ends when one does."""
+
+    def __init__(self) -> None:
+        """Listens from now on, also for a SIGINT that was ignored: `kill -INT` means this watch."""
+        self.asked = False
+        self._bell, self._ring = os.pipe()
+        os.set_blocking(self._ring, False)
+        for number in _ENDING:
+            signal.signal(number, self._heard)
+
+    def wait(self, seconds: float) -> None:
+        """Returns when `seconds` have passed, at once when it is asked to stop."""
+        if not self.asked:
+            select.select([self._bell], [], [], seconds)
+
+    def _heard(self, number: int, _frame: FrameType | None) -> None:
+        if self.asked:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            # Still here: the kernel spares the first process of a container (pid_namespaces(7)).
+            os._exit(128 + number)
+        self.asked = True
+        os.write(self._ring, b".")

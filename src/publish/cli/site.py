@@ -1,0 +1,55 @@
+"""A checkpoint root that a verb can work on: what the wiring hands to the verbs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from publish.cli.options import Common
+from publish.cli.output import Output
+from publish.cli.report import Words
+from publish.domain.entry import spell
+from publish.domain.errors import Misconfigured
+from publish.domain.ports import Parallel
+from publish.domain.requests import Requests
+from publish.domain.root import Root
+
+
+class Job(NamedTuple):
+    """What was asked for, on which root, since when: a moment of `time.monotonic`, in seconds."""
+
+    root: Root
+    common: Common
+    output: Output
+    started: float
+
+
+class Site(NamedTuple):
+    """A root, open. `source` names where its credentials come from; None: it needs none."""
+
+    root: Root
+    ask: Requests
+    report: Words
+    parallel: Parallel
+    locate: Callable[[bytes], bytes]
+    """The path below the root of a save or a folder of saves, as the user wrote it. Raises Misconfigured."""
+    source: str | None = None
+
+
+class Done(NamedTuple):
+    """What a verb came to: its answer, without the newline, and whether all that it had to do is done."""
+
+    answer: bytes | None = None
+    complete: bool = True
+
+
+def working_directory(path: bytes) -> bytes:
+    """What `path` is relative to. Raises Misconfigured where that cannot be told and matters."""
+    if path.startswith((b"/", b"s3://")):
+        return b"/"
+    try:
+        return os.getcwdb()
+    except OSError as error:
+        why = os.strerror(error.errno or 0)
+        raise Misconfigured(f"a relative path and the working directory is gone ({why}): {spell(path)}") from error
