@@ -1,0 +1,161 @@
+"""A botocore client that sends what `publish` decides, and nothing that a machine's set-up adds.
+
+The only file of the package that touches botocore's untyped parts.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import botocore.config
+import botocore.exceptions
+import botocore.loaders
+import botocore.session
+
+from publish import __version__
+from publish.domain.credentials import Credentials
+from publish.domain.errors import CredentialsError
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+# Caps in seconds for one connection to be made, and for one silence of the store.
+CONNECT_CAP = 10.0
+READ_CAP = 60.0
+# As many requests as a parallel prune has under way; more would wait for a connection.
+_CONNECTIONS = 32
+
+
+class NotFromS3(Exception):  # noqa: N818  (what it is, not what it does)
+    """Something else than an S3 store gave the answer, such as a web server."""
+
+
+class CutOff(Exception):  # noqa: N818  (what it is, not what it does)
+    """The connection ended before the answer did."""
+
+
+class Line(NamedTuple):
+    """How the store is reached: `proxy` is a URL or None, `trust` a PEM bundle, `timeout` seconds."""
+
+    proxy: str | None
+    trust: str
+    timeout: float
+
+
+def connect(credentials: Credentials, line: Line) -> S3Client:
+    """A client for these credentials. No request is sent. Raises CredentialsError for a region that is none."""
+    session = _session()
+    proxies = {} if line.proxy is None else {"http": line.proxy, "https": line.proxy}
+    try:
+        client: Any = session.create_client(
+            "s3",
+            region_name=credentials.region,
+            endpoint_url=credentials.endpoint,
+            aws_access_key_id=credentials.access_key_id,
+            aws_secret_access_key=credentials.secret_access_key,
+            aws_session_token=credentials.session_token,
+            verify=line.trust,
+            config=botocore.config.Config(
+                signature_version="s3v4",
+                s3={
+                    "addressing_style": "path",
+                    "us_east_1_regional_endpoint": "regional",
+                    "disable_s3_express_session_auth": True,
+                },
+                user_agent=f"publish/{__version__}",
+                # The domain decides what is sent again; a hidden second send would end in a 412 nobody can explain.
+                retries={"mode": "standard", "total_max_attempts": 1},
+                # Otherwise bodies are chunked and carry checksums that compatible stores refuse.
+                request_checksum_calculation="when_required",
+                response_checksum_validation="when_required",
+                proxies=proxies,
+                proxies_config={"proxy_ca_bundle": line.trust},
+                connect_timeout=min(line.timeout, CONNECT_CAP),
+                read_timeout=min(line.timeout, READ_CAP),
+                max_pool_connections=_CONNECTIONS,
+                ignore_configured_endpoint_urls=True,
+                disable_request_compression=True,
+                use_dualstack_endpoint=False,
+                use_fips_endpoint=False,
+                defaults_mode="legacy",
+            ),
+        )
+    except (botocore.exceptions.InvalidRegionError, botocore.exceptions.EndpointResolutionError) as error:
+        raise CredentialsError(f"not a region of a store: {credentials.region}") from error
+    events = client.meta.events
+    events.register("before-call.s3", _pin)
+    events.register_last("before-call.s3.DeleteObjects", _digest)
+    events.register_first("request-created.s3", _expect_nothing)
+    events.register_first("before-parse.s3", _check_answer)
+    return cast("S3Client", client)
+
+
+class _Models(botocore.loaders.Loader):
+    """botocore's own S3 model, found without a walk over the folders of 400 other services."""
+
+    def __init__(self) -> None:
+        # Neither AWS_DATA_PATH nor ~/.aws/models.
+        super().__init__(extra_search_paths=[self.BUILTIN_DATA_PATH], include_default_search_paths=False)
+
+    def list_available_services(self, type_name: str) -> list[str]:  # noqa: ARG002  (botocore's signature)
+        return ["s3"]
+
+    def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> Any:  # noqa: ANN401  (parsed JSON)
+        model: Any = super().load_service_model(service_name, type_name, api_version)
+        if type_name == "service-2":
+            # Nobody reads the rest of a listed object, and its date alone takes longer than all else.
+            model["shapes"]["Object"]["members"] = {"Key": model["shapes"]["Object"]["members"]["Key"]}
+        return model
+
+
+def _session() -> botocore.session.Session:
+    """A session whose every setting is botocore's default, whatever variables and files say."""
+    settings: Any = botocore.session.Session.SESSION_VARIABLES
+    constants = {name: (None, None, default, convert) for name, (_, _, default, convert) in settings.items()}
+    constants["config_file"] = constants["credentials_file"] = (None, None, "/dev/null", None)
+    session = botocore.session.Session(session_vars=constants)
+    session.register_component("data_loader", _Models())
+    return session
+
+
+def _pin(params: dict[str, Any], **_: object) -> None:
+    """Keeps botocore from following a redirect, which it does without end, and from other signatures."""
+    context = params["context"]
+    context.setdefault("s3_redirect", {})["redirected"] = True
+    # A bucket's name alone (`…--x-s3`) makes it sign for another service.
+    context["auth_type"] = "v4"
+    context.setdefault("signing", {})["signing_name"] = "s3"
+
+
+def _digest(params: dict[str, Any], **_: object) -> None:
+    """Content-MD5, which every store takes (AWS, DeleteObjects), instead of the newer checksums."""
+    params["context"]["checksum"] = {}
+    digest = hashlib.md5(params["body"], usedforsecurity=False).digest()
+    params["headers"]["Content-MD5"] = base64.b64encode(digest).decode()
+
+
+def _expect_nothing(request: Any, **_: object) -> None:  # noqa: ANN401  (botocore's AWSRequest)
+    """Takes `Expect: 100-continue` off: some stores never answer it."""
+    if "Expect" in request.headers:
+        del request.headers["Expect"]
+
+
+def _check_answer(operation_model: Any, response_dict: dict[str, Any], **_: object) -> None:  # noqa: ANN401  (botocore's model)
+    """Raises CutOff or NotFromS3 where botocore would take part of an answer, or a web page, for one."""
+    body = response_dict["body"]
+    if not isinstance(body, bytes) or operation_model.http["method"] == "HEAD":
+        return
+    length = response_dict["headers"].get("content-length")
+    if length is not None and length.isdigit() and len(body) < int(length):
+        raise CutOff(f"{len(body)} of {length} bytes came")
+    if response_dict["status_code"] < 300 and _is_foreign(operation_model.name, body):
+        raise NotFromS3("the answer is not what S3 says")
+
+
+def _is_foreign(operation: str, body: bytes) -> bool:
+    if operation == "DeleteObjects":
+        # A quiet answer has no other sign of having been given by a store.
+        return b"DeleteResult" not in body and b"<Error" not in body
+    return body.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html"))

@@ -1,0 +1,223 @@
+"""What an answer of a store, or none, means to the domain: the one table.
+
+The line that must hold is between what certainly did not happen and what perhaps did. A failed
+read is always the first; a failed write is the second unless the store's own code rules it out.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+    ParamValidationError,
+    ProxyConnectionError,
+    SSLError,
+)
+from botocore.parsers import ResponseParserError
+from urllib3.exceptions import LocationValueError
+
+from publish.adapters.s3.client import CutOff, NotFromS3
+from publish.domain.errors import (
+    AlreadyThere,
+    Conflict,
+    Denied,
+    Misconfigured,
+    OutcomeUnknown,
+    PublishError,
+    Refused,
+    Unavailable,
+    Unreachable,
+)
+
+_ELSEWHERE = "the store is not at this endpoint or not in this region; check endpoint and region"
+_CLOCK = "check this machine's clock"
+_KEYS = "check access_key_id and secret_access_key"
+_BUCKET = "check the bucket and the endpoint"
+_NOT_S3 = "this is no answer of an S3 store; check the endpoint and the proxy"
+_TRUST = "check the endpoint, and that this machine trusts its certificate's authority"
+_ENDPOINT = "check the endpoint"
+_WRONG_PROTOCOL = "check that the endpoint, or the proxy, is to be spoken to by https"
+
+
+# What urllib3 and the name look-up raise for a host that cannot be one.
+_NO_URL = (LocationValueError, UnicodeError)
+
+
+class _Verdict(NamedTuple):
+    fault: type[PublishError]
+    hint: str = ""
+
+
+# AWS, "Error responses" and "List of error codes"; others' codes where a name follows.
+_CODES = {
+    "PreconditionFailed": _Verdict(AlreadyThere),
+    "ConditionalRequestConflict": _Verdict(Conflict),
+    "OperationAborted": _Verdict(Conflict),
+    "SlowDown": _Verdict(Unavailable),
+    "ServiceUnavailable": _Verdict(Unavailable),
+    "Throttling": _Verdict(Unavailable),
+    "ThrottlingException": _Verdict(Unavailable),
+    "RequestLimitExceeded": _Verdict(Unavailable),
+    "BandwidthLimitExceeded": _Verdict(Unavailable),
+    "TooManyRequests": _Verdict(Unavailable),
+    "SlowDownRead": _Verdict(Unavailable),  # MinIO
+    "SlowDownWrite": _Verdict(Unavailable),  # MinIO
+    "InternalError": _Verdict(OutcomeUnknown),
+    "RequestTimeout": _Verdict(OutcomeUnknown),
+    "ExpiredToken": _Verdict(Refused),
+    "InvalidAccessKeyId": _Verdict(Refused),
+    "InvalidToken": _Verdict(Refused),
+    "TokenRefreshRequired": _Verdict(Refused),
+    "SignatureDoesNotMatch": _Verdict(Refused, _KEYS),
+    "RequestTimeTooSkewed": _Verdict(Denied, _CLOCK),
+    "RequestExpired": _Verdict(Denied, _CLOCK),
+    "NoSuchBucket": _Verdict(Misconfigured, _BUCKET),
+    "InvalidBucketName": _Verdict(Misconfigured, _BUCKET),
+    "PermanentRedirect": _Verdict(Denied, _ELSEWHERE),
+    "TemporaryRedirect": _Verdict(Denied, _ELSEWHERE),
+    "Redirect": _Verdict(Denied, _ELSEWHERE),
+    "AuthorizationHeaderMalformed": _Verdict(Denied, _ELSEWHERE),
+    "IllegalLocationConstraintException": _Verdict(Denied, _ELSEWHERE),
+    "NotImplemented": _Verdict(Denied, "the store cannot do this"),
+}
+_STATUSES = {
+    408: _Verdict(OutcomeUnknown),
+    409: _Verdict(Conflict),
+    412: _Verdict(AlreadyThere),
+    429: _Verdict(Unavailable),
+    501: _Verdict(Denied, "the store cannot do this"),
+    505: _Verdict(Denied),
+}
+# How stores say that they have no batch delete, or not as this client sends it; a key that XML
+# cannot hold is MalformedXML, and goes alone.
+NO_BATCHES = frozenset(
+    {"NotImplemented", "MethodNotAllowed", "MalformedXML", "InvalidRequest", "InvalidArgument", "BadDigest"}
+    | {"InvalidDigest", "MissingContentMD5", "MissingRequestBodyError", "405", "501"}
+)
+
+
+class Translator:
+    """Makes errors of this package's requests; nothing that a secret is part of stays in their text."""
+
+    def __init__(self, secrets: tuple[str, ...]) -> None:
+        """`secrets`: what is struck out of whatever a store or a library says."""
+        self._secrets = tuple(sorted(filter(None, secrets), key=len, reverse=True))
+
+    def fault(self, error: Exception, request: str, *, write: bool) -> PublishError:
+        """What `error`, met in `request` (named in the text), means. Also cleans `error`'s own text."""
+        error.args = tuple(self._clean(arg) if isinstance(arg, str) else arg for arg in error.args)
+        if isinstance(error, ClientError):
+            code, message = said(error)
+            return self.refusal(code, message, _status(error), request, write=write)
+        verdict = _transport(error)
+        return _make(verdict, f"{request}: {self._clean(str(error))}", "", write=write)
+
+    def refusal(self, code: str, message: str, status: int, request: str, *, write: bool) -> PublishError:
+        """What a store's code means. `status`: HTTP's, or 0 for a code within an answer about several keys."""
+        words = self._clean(message)
+        text = f"{request}: {self._clean(code)}" + (f": {words}" if words else "")
+        return _make(_CODES.get(code) or _of_status(status), text, code, write=write)
+
+    def _clean(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "…")
+        return " ".join(text.split())[:1000].rstrip(".")
+
+
+def said(error: ClientError) -> tuple[str, str]:
+    """The code and the message of a store's refusal."""
+    told = error.response.get("Error", {})
+    return str(told.get("Code", "")), str(told.get("Message", ""))
+
+
+def _status(error: ClientError) -> int:
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+def nameless(error: ClientError) -> bool:
+    """Whether a refusal came without a code, as every HEAD's does (RFC 9110 section 9.3.2)."""
+    return 400 <= _status(error) < 500 and said(error)[0].isdigit()
+
+
+def missing(error: ClientError) -> bool:
+    """Whether there is no such object."""
+    code, _ = said(error)
+    return code in {"NoSuchKey", "404"}
+
+
+def _of_status(status: int) -> _Verdict:
+    if status in _STATUSES:
+        return _STATUSES[status]
+    if 300 <= status < 400:
+        return _Verdict(Denied, _ELSEWHERE)
+    return _Verdict(OutcomeUnknown if status >= 500 else Denied)
+
+
+def _transport(error: Exception) -> _Verdict:
+    # botocore's SSLError is one of its connection errors, so it is looked at first.
+    if isinstance(error, SSLError):
+        return _of_tls(error)
+    if isinstance(error, ProxyConnectionError):
+        return _of_proxy(error)
+    if isinstance(error, EndpointConnectionError | ConnectTimeoutError):
+        return _Verdict(Unreachable)
+    if isinstance(error, NotFromS3):
+        return _Verdict(Denied, _NOT_S3)
+    if isinstance(error, ParamValidationError) or any(isinstance(one, _NO_URL) for one in _causes(error)):
+        return _Verdict(Denied, _ENDPOINT)
+    if isinstance(error, HTTPClientError | BotoCoreError | ResponseParserError | CutOff):
+        return _Verdict(OutcomeUnknown)
+    raise error
+
+
+def _of_tls(error: SSLError) -> _Verdict:
+    for cause in _causes(error):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return _Verdict(Denied, _TRUST)
+        if isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError):
+            return _Verdict(OutcomeUnknown)
+    return _Verdict(Denied, _WRONG_PROTOCOL)
+
+
+def _of_proxy(error: ProxyConnectionError) -> _Verdict:
+    for cause in _causes(error):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return _Verdict(Denied, _TRUST)
+        # http.client's only word for a CONNECT that got an answer other than 200.
+        if "Tunnel connection failed: 4" in str(cause):
+            return _Verdict(Denied, "the proxy refuses; check the proxy's rules and the endpoint")
+    return _Verdict(Unreachable)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it wraps, as botocore and urllib3 wrap: as a cause, a keyword or an argument."""
+    seen: list[BaseException] = []
+    waiting = [error]
+    while waiting:
+        cause = waiting.pop(0)
+        if cause in seen:
+            continue
+        seen.append(cause)
+        yield cause
+        kwargs = getattr(cause, "kwargs", {})
+        inner = [kwargs.get("error"), getattr(cause, "reason", None), cause.__context__, *cause.args]
+        waiting += [one for one in inner if isinstance(one, BaseException)]
+
+
+def _make(verdict: _Verdict, text: str, code: str, *, write: bool) -> PublishError:
+    fault, hint = verdict
+    if hint:
+        text += f" ({hint})"
+    if fault is Refused:
+        return Refused(text, code)
+    if fault is OutcomeUnknown and not write:
+        fault = Unavailable
+    return fault(text)
+

@@ -1,0 +1,279 @@
+"""The Store port over S3: a root is a prefix, a folder is what keys share up to a slash.
+
+Keys go out as they are: nothing is normalised, percent-decoded or trimmed. One call is one
+attempt; where it takes several requests, each may be sent again without harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from botocore.exceptions import ClientError
+
+from publish.adapters.s3.client import Line, connect
+from publish.adapters.s3.errors import NO_BATCHES, Translator, missing, nameless, said
+from publish.domain.credentials import Credentials
+from publish.domain.entry import spell
+from publish.domain.errors import Denied, Misconfigured, PublishError, StoreFault
+from publish.domain.ports import Area, Page, Removal
+from publish.domain.root import S3Root
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.type_defs import ErrorTypeDef, GetObjectOutputTypeDef, ListObjectsV2OutputTypeDef
+
+# AWS, "Creating object key names".
+MAX_KEY = 1024
+# One byte more than any state that is read, so that the reader sees that it is too much.
+_MOST = 64 * 2**20 + 1
+_PART = 2**20
+
+
+class _Listed(NamedTuple):
+    """A page of a listing: whole keys, shared prefixes, and where the next page begins."""
+
+    keys: list[str]
+    prefixes: list[str]
+    after: str | None
+
+
+class S3Store:
+    """The checkpoint root `s3://bucket/prefix`. May be used by several threads at once."""
+
+    def __init__(self, root: S3Root, credentials: Credentials, line: Line) -> None:
+        """No request is sent. Raises CredentialsError for a region that is none."""
+        self._bucket = root.bucket
+        self._base = root.prefix + "/"
+        self._client = connect(credentials, line)
+        self._translate = Translator((credentials.secret_access_key, credentials.session_token or ""))
+        self._batches = True
+
+    def names(self, area: Area, after: str | None) -> Page:
+        """One page of at most 1,000 keys; the folder's own marker is no name in it."""
+        folder = f"{self._base}{spell(area.value)}/"
+        listed = self._list(folder, after=after)
+        start = len(folder)
+        return Page([key[start:].encode() for key in listed.keys if key != folder], listed.after)
+
+    def refuse_oversized(self, name: bytes) -> None:
+        """The limit is on the key's bytes (AWS, "Creating object key names")."""
+        key = f"{self._base}pub/{spell(name)}"
+        size = len(key.encode())
+        if size > MAX_KEY:
+            raise Misconfigured(f"the publication's key would have {size} bytes, and S3 takes {MAX_KEY}: {key}")
+
+    def create(self, area: Area, name: bytes) -> None:
+        """A put without a body that asks for nothing to be there (RFC 9110 section 13.1.2)."""
+        self.put(area.value + b"/" + name, None, only_if_new=True)
+
+    def put(self, path: bytes, body: bytes | None, *, only_if_new: bool) -> None:
+        """Puts one object. `only_if_new`: raises AlreadyThere or Conflict, as `create` does."""
+        key = self._key(path)
+        with self._asking("PUT", key, write=True):
+            # No Body at all for an empty object: an empty one is sent with headers that stall some stores.
+            condition: dict[Literal["IfNoneMatch"], str] = {"IfNoneMatch": "*"} if only_if_new else {}
+            content: dict[Literal["Body"], bytes] = {} if body is None else {"Body": body}
+            answer = self._client.put_object(Bucket=self._bucket, Key=key, **condition, **content)
+            if not answer.get("ETag"):
+                raise self._no_answer("PUT", key, "ETag")
+
+    def remove(self, area: Area, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+        """One DeleteObjects, or single deletes where the store has none."""
+        folder = f"{self._base}{spell(area.value)}/"
+        stuck = self._delete([folder + spell(name) for name in names])
+        return {key[len(folder) :].encode(): fault for key, fault in stuck.items()}
+
+    def has_save(self, path: bytes) -> bool:
+        """Whether an object lies below the path, its own marker aside, or at it."""
+        key = self._key(path)
+        below = self._list(key + "/", limit=2)
+        return any(one != key + "/" for one in below.keys) or self._is_object(key)
+
+    def folders(self, path: bytes, after: str | None) -> Page:
+        """The common prefixes of a listing that stops at slashes."""
+        base = f"{self._key(path)}/" if path else self._base
+        listed = self._list(base, after=after, delimiter="/")
+        return Page([prefix[len(base) : -1].encode() for prefix in listed.prefixes], listed.after)
+
+    def size(self, path: bytes) -> int | None:
+        """What a HEAD says; a refusal of it carries no code, so a GET is asked for one."""
+        key = self._key(path)
+        with self._asking("HEAD", key, write=False):
+            try:
+                answer = self._client.head_object(Bucket=self._bucket, Key=key)
+            except ClientError as error:
+                if missing(error):
+                    return None
+                if not nameless(error):
+                    raise
+            else:
+                if not answer.get("ETag"):
+                    raise self._no_answer("HEAD", key, "ETag")
+                return answer["ContentLength"]
+        got = self._get(key)
+        if got is None:
+            return None
+        got["Body"].close()
+        return got["ContentLength"]
+
+    def read(self, path: bytes) -> Iterator[bytes] | None:
+        """At most 64 MiB and a byte, in parts of 1 MiB; the connection is let go at the end."""
+        key = self._key(path)
+        got = self._get(key)
+        return None if got is None else self._parts(got, key)
+
+    def remove_save(self, path: bytes, first: Sequence[bytes]) -> Removal:
+        """One page of objects goes in a call, and with the last one the object at the path itself.
+
+        Where an object cannot be removed, all pages go, since the next call would begin with it again.
+        """
+        key = self._key(path)
+        folder = key + "/"
+        listed = self._list(folder)
+        if not listed.keys and not self._is_object(key):
+            return Removal(found=False, more=False)
+        for marker in (folder + spell(name) for name in first):
+            if marker in listed.keys or listed.after is not None:
+                self._delete_one(marker)
+        stuck = self._delete(listed.keys)
+        while stuck and listed.after is not None:
+            listed = self._list(folder, after=listed.after)
+            stuck |= self._delete(listed.keys)
+        more = listed.after is not None
+        if not more:
+            stuck |= self._delete([key])
+        if stuck:
+            raise next(iter(stuck.values()))
+        return Removal(found=True, more=more)
+
+    def delete(self, path: bytes) -> None:
+        """Deletes one object, where there."""
+        self._delete_one(self._key(path))
+
+    def _key(self, path: bytes) -> str:
+        try:
+            return self._base + path.decode()
+        except UnicodeDecodeError as error:
+            raise Denied(f"a key on S3 is UTF-8 and this is not: {spell(path)}") from error
+
+    @contextmanager
+    def _asking(self, method: str, key: str, *, write: bool) -> Iterator[None]:
+        """Turns whatever fails inside into the domain's errors."""
+        try:
+            yield
+        except PublishError:
+            raise
+        except Exception as error:
+            raise self._translate.fault(error, self._request(method, key), write=write) from error
+
+    def _request(self, method: str, key: str) -> str:
+        return f"{method} s3://{self._bucket}/{key}"
+
+    def _no_answer(self, method: str, key: str, lacks: str) -> Denied:
+        return Denied(
+            f"{self._request(method, key)}: the answer has no {lacks}, so it is not an S3 store's "
+            "(check the endpoint and the proxy)"
+        )
+
+    def _list(self, prefix: str, *, after: str | None = None, delimiter: str = "", limit: int = 0) -> _Listed:
+        with self._asking("LIST", prefix, write=False):
+            answer: ListObjectsV2OutputTypeDef = self._client.list_objects_v2(
+                Bucket=self._bucket,
+                Prefix=prefix,
+                **({"ContinuationToken": after} if after is not None else {}),
+                **({"Delimiter": delimiter} if delimiter else {}),
+                **({"MaxKeys": limit} if limit else {}),
+            )
+            if "IsTruncated" not in answer:
+                raise self._no_answer("LIST", prefix, "IsTruncated")
+            keys = [one["Key"] for one in answer.get("Contents", ())]
+            prefixes = [one["Prefix"] for one in answer.get("CommonPrefixes", ())]
+            token = answer.get("NextContinuationToken") if answer["IsTruncated"] else None
+            if answer["IsTruncated"] and not token:
+                raise self._no_answer("LIST", prefix, "NextContinuationToken")
+            for key in (*keys, *prefixes):
+                if not key.startswith(prefix):
+                    raise Denied(f"{self._request('LIST', prefix)}: the answer is about something else: {key}")
+        return _Listed(keys, prefixes, token)
+
+    def _is_object(self, key: str) -> bool:
+        # Not a HEAD: some stores answer it for a folder, too.
+        return key in self._list(key, limit=1).keys
+
+    def _get(self, key: str) -> GetObjectOutputTypeDef | None:
+        with self._asking("GET", key, write=False):
+            try:
+                answer = self._client.get_object(Bucket=self._bucket, Key=key)
+            except ClientError as error:
+                if missing(error):
+                    return None
+                raise
+            if not answer.get("ETag"):
+                answer["Body"].close()
+                raise self._no_answer("GET", key, "ETag")
+            return answer
+
+    def _parts(self, got: GetObjectOutputTypeDef, key: str) -> Iterator[bytes]:
+        left = _MOST
+        body = got["Body"]
+        try:
+            while left:
+                with self._asking("GET", key, write=False):
+                    part = body.read(min(_PART, left))
+                if not part:
+                    return
+                left -= len(part)
+                yield part
+        finally:
+            body.close()
+
+    def _delete(self, keys: list[str]) -> dict[str, Denied]:
+        """Deletes at most 1,000 keys; returns those that the store will not delete, with why."""
+        if self._batches and len(keys) > 1:
+            stuck = self._delete_batch(keys)
+            if stuck is not None:
+                return stuck
+        stuck = {}
+        for key in keys:
+            try:
+                self._delete_one(key)
+            except Denied as fault:
+                stuck[key] = fault
+        return stuck
+
+    def _delete_batch(self, keys: list[str]) -> dict[str, Denied] | None:
+        """As `_delete`, in one request; None where the store takes no such request."""
+        with self._asking("DELETE", f"{keys[0]} and {len(keys) - 1} more", write=True):
+            try:
+                answer = self._client.delete_objects(
+                    Bucket=self._bucket, Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True}
+                )
+            except ClientError as error:
+                code, _ = said(error)
+                if code not in NO_BATCHES:
+                    raise
+                # A key that XML cannot hold spoils only the batch that it is in.
+                self._batches = code == "MalformedXML"
+                return None
+        return dict(self._stuck(answer.get("Errors", ())))
+
+    def _stuck(self, errors: Iterable[ErrorTypeDef]) -> Iterator[tuple[str, Denied]]:
+        for error in errors:
+            key, code = error.get("Key", ""), error.get("Code", "")
+            if code == "NoSuchKey":
+                continue
+            request = self._request("DELETE", key)
+            fault = self._translate.refusal(code, error.get("Message", ""), 0, request, write=True)
+            if not isinstance(fault, Denied):
+                # It may go well when all are sent again, which harms nothing twice.
+                raise fault
+            yield key, fault
+
+    def _delete_one(self, key: str) -> None:
+        with self._asking("DELETE", key, write=True):
+            try:
+                self._client.delete_object(Bucket=self._bucket, Key=key)
+            except ClientError as error:
+                if not missing(error):
+                    raise
