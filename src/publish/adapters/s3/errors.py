@@ -46,6 +46,9 @@ _ENDPOINT = "check the endpoint"
 _WRONG_PROTOCOL = "check that the endpoint, or the proxy, is to be spoken to by https"
 
 
+_REDIRECTS = range(300, 400)
+_REFUSALS = range(400, 500)
+_FAULTS = range(500, 600)
 # What urllib3 and the name look-up raise for a host that cannot be one.
 _NO_URL = (LocationValueError, UnicodeError)
 
@@ -143,7 +146,7 @@ def _status(error: ClientError) -> int:
 
 def nameless(error: ClientError) -> bool:
     """Whether a refusal came without a code, as every HEAD's does (RFC 9110 section 9.3.2)."""
-    return 400 <= _status(error) < 500 and said(error)[0].isdigit()
+    return _status(error) in _REFUSALS and said(error)[0].isdigit()
 
 
 def missing(error: ClientError) -> bool:
@@ -155,9 +158,9 @@ def missing(error: ClientError) -> bool:
 def _of_status(status: int) -> _Verdict:
     if status in _STATUSES:
         return _STATUSES[status]
-    if 300 <= status < 400:
+    if status in _REDIRECTS:
         return _Verdict(Denied, _ELSEWHERE)
-    return _Verdict(OutcomeUnknown if status >= 500 else Denied)
+    return _Verdict(OutcomeUnknown if status in _FAULTS else Denied)
 
 
 def _transport(error: Exception) -> _Verdict:
@@ -220,4 +223,3 @@ def _make(verdict: _Verdict, text: str, code: str, *, write: bool) -> PublishErr
     if fault is OutcomeUnknown and not write:
         fault = Unavailable
     return fault(text)
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from botocore.exceptions import ClientError
 
@@ -21,7 +21,12 @@ from publish.domain.ports import Area, Page, Removal
 from publish.domain.root import S3Root
 
 if TYPE_CHECKING:
-    from mypy_boto3_s3.type_defs import ErrorTypeDef, GetObjectOutputTypeDef, ListObjectsV2OutputTypeDef
+    from mypy_boto3_s3.type_defs import (
+        ErrorTypeDef,
+        GetObjectOutputTypeDef,
+        ListObjectsV2RequestTypeDef,
+        PutObjectRequestTypeDef,
+    )
 
 # AWS, "Creating object key names".
 MAX_KEY = 1024
@@ -71,10 +76,13 @@ class S3Store:
         """Puts one object. `only_if_new`: raises AlreadyThere or Conflict, as `create` does."""
         key = self._key(path)
         with self._asking("PUT", key, write=True):
-            # No Body at all for an empty object: an empty one is sent with headers that stall some stores.
-            condition: dict[Literal["IfNoneMatch"], str] = {"IfNoneMatch": "*"} if only_if_new else {}
-            content: dict[Literal["Body"], bytes] = {} if body is None else {"Body": body}
-            answer = self._client.put_object(Bucket=self._bucket, Key=key, **condition, **content)
+            request: PutObjectRequestTypeDef = {"Bucket": self._bucket, "Key": key}
+            if only_if_new:
+                request["IfNoneMatch"] = "*"
+            # An empty object has no Body at all: one of no bytes is sent with headers that stall some stores.
+            if body is not None:
+                request["Body"] = body
+            answer = self._client.put_object(**request)
             if not answer.get("ETag"):
                 raise self._no_answer("PUT", key, "ETag")
 
@@ -178,13 +186,14 @@ class S3Store:
 
     def _list(self, prefix: str, *, after: str | None = None, delimiter: str = "", limit: int = 0) -> _Listed:
         with self._asking("LIST", prefix, write=False):
-            answer: ListObjectsV2OutputTypeDef = self._client.list_objects_v2(
-                Bucket=self._bucket,
-                Prefix=prefix,
-                **({"ContinuationToken": after} if after is not None else {}),
-                **({"Delimiter": delimiter} if delimiter else {}),
-                **({"MaxKeys": limit} if limit else {}),
-            )
+            request: ListObjectsV2RequestTypeDef = {"Bucket": self._bucket, "Prefix": prefix}
+            if after is not None:
+                request["ContinuationToken"] = after
+            if delimiter:
+                request["Delimiter"] = delimiter
+            if limit:
+                request["MaxKeys"] = limit
+            answer = self._client.list_objects_v2(**request)
             if "IsTruncated" not in answer:
                 raise self._no_answer("LIST", prefix, "IsTruncated")
             keys = [one["Key"] for one in answer.get("Contents", ())]

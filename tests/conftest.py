@@ -1,0 +1,31 @@
+"""Servers that several folders of tests share: started at first use, stopped at the end of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.moto_server import Moto
+from tests.support.servers import S3Server, SeaweedFS
+
+
+@pytest.fixture(scope="session")
+def seaweedfs() -> Iterator[SeaweedFS]:
+    server = SeaweedFS()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def moto() -> Iterator[Moto]:
+    server = Moto()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["moto", "seaweedfs"])
+def s3_server(request: pytest.FixtureRequest) -> S3Server:
+    """Each of the S3 servers in turn."""
+    server: S3Server = request.getfixturevalue(request.param)
+    return server
