@@ -1,68 +1,60 @@
-"""The installed program, run as a job script runs it: another process, in an environment of the test's own."""
+"""The program as a test calls it: in this process for its words, or installed, as a user's shell starts it."""
 
 from __future__ import annotations
 
-import signal
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from time import monotonic
+from typing import NamedTuple
 
-PROGRAM = Path(sys.executable).with_name("publish")
-ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent"}
+from publish.cli.main import main
+from publish.cli.output import Output
+
+PROGRAM = str(Path(sys.executable).with_name("publish"))
+# What a login gives at least; nothing of the test runner's own environment.
+CLEAN = {"PATH": os.defpath, "HOME": "/", "LANG": "C.UTF-8"}
+
+Word = str | bytes | Path
 
 
-def publish(*arguments: str | Path) -> str:
-    """Runs a verb that must succeed and say nothing on stderr; returns its stdout."""
-    ended = subprocess.run(
-        [PROGRAM, *arguments], env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False
+class Result(NamedTuple):
+    status: int
+    out: bytes
+    err: bytes
+
+    @property
+    def notes(self) -> list[str]:
+        """The lines of stderr, each of which must start as F4 says."""
+        lines = self.err.decode("utf-8", "surrogateescape").split("\n")
+        assert lines.pop() == ""
+        assert all(line.startswith("publish: ") for line in lines), self.err
+        return [line.removeprefix("publish: ") for line in lines]
+
+
+def call(*words: Word, env: Mapping[str, str] | None = None) -> Result:
+    """Runs `main` here."""
+    arguments = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in words]
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        status = main(arguments, env or {}, Output(os.dup(out.fileno()), err.fileno()), monotonic())
+        out.seek(0)
+        err.seek(0)
+        return Result(status, out.read(), err.read())
+
+
+def start(*words: Word, env: Mapping[str, str] | None = None, **options: object) -> subprocess.Popen[bytes]:
+    """Starts the installed program, its streams in pipes unless `options` say otherwise."""
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(  # type: ignore[call-overload, no-any-return]  # options of every kind
+        [PROGRAM, *words], env=CLEAN | dict(env or {}), **(streams | options)
     )
-    assert (ended.returncode, ended.stderr) == (0, "")
-    return ended.stdout
 
 
-class Watch:
-    """A running `publish watch`."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-
-    def stop(self) -> str:
-        """SIGTERM; returns what it printed since it started and was not read yet."""
-        self.process.send_signal(signal.SIGTERM)
-        rest, _ = self.process.communicate(timeout=60)
-        assert self.process.returncode == 0
-        return rest
-
-    def line_with(self, text: str) -> str:
-        """Reads its stdout up to the line that holds `text`. pytest's own time limit bounds the wait."""
-        stdout: IO[str] | None = self.process.stdout
-        assert stdout is not None
-        for line in stdout:
-            if text in line:
-                return line
-        raise AssertionError(f"watch ended without a line that holds {text!r}")
-
-
-@contextmanager
-def watching(root: Path, framework: str, epoch: int, attempt: str, *flags: str) -> Iterator[Watch]:
-    """`publish watch` told by the scheduler's variables which execution it belongs to."""
-    command: list[str | Path] = [
-        PROGRAM,
-        "watch",
-        "-checkpoint",
-        root,
-        "-framework",
-        framework,
-        "-interval",
-        "100ms",
-        *flags,
-    ]
-    scheduler = {"DISPATCH_EPOCH": str(epoch), "DISPATCH_ATTEMPT": attempt}
-    with subprocess.Popen(command, env=ENVIRONMENT | scheduler, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield Watch(process)
-        finally:
-            process.kill()
+def run(*words: Word, env: Mapping[str, str] | None = None, **options: object) -> Result:
+    """Runs the installed program to its end."""
+    with start(*words, env=env, **options) as process:
+        out, err = process.communicate(timeout=60)
+    return Result(process.returncode, out or b"", err or b"")

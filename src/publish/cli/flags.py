@@ -52,7 +52,7 @@ def parse(flags: Sequence[Flag], arguments: Sequence[str]) -> Parsed:
             break
         name, equals, value = argument.removeprefix("-").removeprefix("-").partition("=")
         if not name or name.startswith("-"):
-            raise UsageError(f"bad flag syntax: {argument}")
+            raise UsageError(f"bad flag syntax: {argument.removesuffix(value)}")
         flag = known.get(name)
         if flag is None:
             if name in {"h", "help"}:

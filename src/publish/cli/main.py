@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 
 from publish import __version__
@@ -16,6 +17,9 @@ from publish.domain.errors import CredentialsError, Misconfigured, OutOfTime, Pu
 from publish.domain.root import PosixRoot, Root, parse_root
 
 DONE, FAILED, USAGE = 0, 1, 2
+
+# Where a URL with a password is given for a root or a save, an error quotes it without (F9).
+_USERINFO = re.compile(r"://[^/\s]*@")
 
 
 def main(arguments: Sequence[str], env: Mapping[str, str], output: Output, started: float) -> int:
@@ -49,7 +53,7 @@ def _dispatch(arguments: Sequence[str], env: Mapping[str, str], output: Output, 
     except HelpWanted:
         return _about_itself("help", [topic] if topic else [], output)
     except UsageError as error:
-        output.note(str(error))
+        output.note(_words(error))
         output.note(f"usage: {usage}")
         output.note(f"more: publish help {topic}".rstrip())
         return USAGE
@@ -136,13 +140,14 @@ def _check_proxy(url: str) -> None:
         raise UsageError(f"-proxy: {error}") from error
 
 
-def _words(error: PublishError, *, on_s3: bool) -> str:
+def _words(error: PublishError, *, on_s3: bool = False) -> str:
     """What the user reads. Where to look comes first: at the credentials, at the store, or at what was named."""
+    text = _USERINFO.sub("://", str(error))
     if isinstance(error, CredentialsError):
-        return f"credentials: {error}"
+        return f"credentials: {text}"
     if on_s3 and isinstance(error, StoreFault | OutOfTime):
-        return f"store: {error}"
-    return str(error)
+        return f"store: {text}"
+    return text
 
 
 def _place(error: Exception) -> str:

@@ -1,0 +1,254 @@
+"""What is refused before anything is done, with which status: F5, F6, E1, R1 to R4, and each verb's positionals."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.program import Result, call
+
+S3 = ("-checkpoint", "s3://bucket/run", "-creds", "secret:/does/not/exist")
+NUMBERS = ("-epoch", "1", "-attempt", "a")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "root").mkdir()
+    return tmp_path / "root"
+
+
+def refused(result: Result, status: int, why: str) -> None:
+    assert (result.status, result.out) == (status, b"")
+    assert why in result.notes[0]
+    if status == 2:
+        assert result.notes[1].startswith("usage: publish ")
+        assert result.notes[2].startswith("more: publish help")
+    else:
+        assert len(result.notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("", "no verb given"),
+        ("--", "no verb given"),
+        ("resolv", "no such verb: resolv"),
+        ("Resolve", "no such verb: Resolve"),
+        ("-checkpoint /tmp resolve", "no such flag: -checkpoint"),
+        ("help resolv", "no such verb: resolv"),
+        ("help resolve prune", "help is for one verb"),
+        ("help -x", "no such flag: -x"),
+        ("version", "no such verb: version"),
+    ],
+)
+def test_a_verb_that_is_none_is_a_usage_error(line: str, why: str) -> None:
+    """F8"""
+    refused(call(*line.split()), 2, why)
+
+
+@pytest.mark.parametrize("verb", ["resolve", "prune", "probe", "publish", "watch"])
+@pytest.mark.parametrize("given", [(), ("-checkpoint", "")])
+def test_every_verb_needs_a_root(verb: str, given: tuple[str, ...]) -> None:
+    """R1"""
+    refused(call(verb, *given), 2, "-checkpoint ROOT is required")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("resolve -checkpoint ROOT extra", "one positional too many (flags come before positionals): extra"),
+        ("resolve -checkpoint ROOT -- -probe", "one positional too many (flags come before positionals): -probe"),
+        ("prune -checkpoint ROOT extra -keep 3", "one positional too many"),
+        ("prune -checkpoint ROOT -keep 0", "-keep: must be at least 1: 0"),
+        ("prune -checkpoint ROOT -keep -1", "-keep: not an unsigned decimal number: -1"),
+        ("prune -checkpoint ROOT -epoch 3", "no such flag: -epoch"),
+        ("resolve -checkpoint ROOT -timeout 0s", "-timeout: must be above zero: 0s"),
+        ("resolve -checkpoint ROOT -timeout 5", "-timeout: not a duration"),
+        ("resolve -checkpoint ROOT -probe=perhaps", "-probe: neither true nor false: perhaps"),
+        ("resolve -checkpoint ROOT -probe", "-probe is for S3 roots only"),
+        ("resolve -checkpoint ROOT -creds file:/x", "-creds is for S3 roots only"),
+        ("resolve -checkpoint ROOT -creds nonsense", "-creds is for S3 roots only"),
+        ("resolve -checkpoint ROOT -proxy http://host", "-proxy is for S3 roots only"),
+        ("prune -checkpoint ROOT -proxy http://host", "-proxy is for S3 roots only"),
+        ("probe -checkpoint ROOT", "probe is for S3 roots only"),
+        ("probe -checkpoint ROOT/not/there", "probe is for S3 roots only"),
+        ("resolve -checkpoint ROOT/not/there -probe", "-probe is for S3 roots only"),
+        ("resolve -checkpoint s3://bucket/run", "-creds LIST is required"),
+        ("probe -checkpoint s3://b/ -proxy http://host", "-creds LIST is required"),
+        ("resolve -checkpoint s3://bucket/run -proxy ftp://host -creds file:/x", "-proxy: a proxy is http://HOST"),
+        ("resolve -checkpoint s3://bucket/run -proxy http://host/ -creds file:/x", "-proxy: a proxy is http://HOST"),
+        ("resolve -checkpoint s3://b/ -proxy http://host/ -creds nonsense", "-proxy: a proxy is http://HOST"),
+        ("resolve -checkpoint gs://b/x -proxy http://host/", "-proxy: a proxy is http://HOST"),
+        ("watch -checkpoint ROOT -epoch 1 -attempt a", "-framework hf|dcp is required"),
+        ("watch -checkpoint ROOT -epoch 1 -attempt a -framework HF", "-framework: neither hf nor dcp: HF"),
+        ("watch -checkpoint ROOT -epoch 1 -attempt a -framework hf -interval 0s", "-interval: must be above zero"),
+        ("watch -checkpoint ROOT -epoch 1 -framework hf one two", "one positional too many"),
+        ("publish -checkpoint ROOT -epoch 1", "SAVE and STEP are required"),
+        ("publish -checkpoint ROOT -epoch 1 ROOT/a", "SAVE and STEP are required"),
+        ("publish -checkpoint ROOT -epoch 1 ROOT/a 5 6", "one positional too many"),
+        ("publish -checkpoint ROOT -epoch 1 ROOT/a five", "STEP: not an unsigned decimal number: five"),
+        ("publish -checkpoint ROOT -epoch 1 ROOT/a 18446744073709551616", "STEP: over 2^64-1"),
+        ("publish -checkpoint ROOT ROOT/a 5 -epoch 1", "one positional too many"),
+        ("publish -checkpoint ROOT -epoch 1 -attempt a ROOT/a 5", "no such flag: -attempt"),
+    ],
+)
+def test_the_command_line_alone_shows_the_mistake(root: Path, line: str, why: str) -> None:
+    """F1, F3, F6, P2, publish.1"""
+    refused(call(*(word.replace("ROOT", str(root)) for word in line.split())), 2, why)
+
+
+def test_an_empty_save_is_a_usage_error(root: Path) -> None:
+    """publish.1"""
+    refused(call("publish", "-checkpoint", root, "-epoch", "1", "", "5"), 2, "SAVE is empty")
+    refused(call("watch", "-checkpoint", root, *NUMBERS, "-framework", "hf", ""), 2, "SAVES is empty")
+
+
+def test_an_empty_list_of_sources_counts_as_missing(root: Path) -> None:
+    """C6"""
+    refused(call("resolve", "-checkpoint", "s3://bucket/run", "-creds", ""), 2, "-creds LIST is required")
+    assert call("resolve", "-checkpoint", root, "-creds", "").status == 0
+
+
+def test_a_probe_switched_off_suits_a_directory(root: Path) -> None:
+    """F1"""
+    assert call("resolve", "-checkpoint", root, "-probe=false") == Result(0, b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("root_text", "why"),
+    [
+        ("gs://bucket/run", "write ./ in front"),
+        ("s3:/bucket", "write ./ in front"),
+        ("file:/data", "write ./ in front"),
+        ("S3://bucket/run", "write ./ in front"),
+        ("a:b/c", "write ./ in front"),
+        ("/does/not/exist", "is it mounted"),
+        ("/dev/null", "is it mounted"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["resolve", "prune"])
+def test_a_root_that_cannot_be_one_fails(verb: str, root_text: str, why: str) -> None:
+    """F6, R3, R4, resolve.3"""
+    refused(call(verb, "-checkpoint", root_text), 1, why)
+
+
+@pytest.mark.parametrize(
+    "root_text", ["s3://", "s3://b/run", "s3://bucket", "s3://bucket/", "s3://bucket//run", "s3://bucket/a?b"]
+)
+@pytest.mark.parametrize("verb", ["resolve", "probe"])
+def test_an_s3_root_that_cannot_be_one_fails(verb: str, root_text: str) -> None:
+    """F6, R2, probe.1"""
+    refused(call(verb, "-checkpoint", root_text, "-creds", "file:/x"), 1, "of an S3 root is")
+
+
+def test_another_scheme_fails_before_the_sources_are_looked_at() -> None:
+    """F6, probe.1"""
+    refused(call("probe", "-checkpoint", "gs://bucket/run"), 1, "write ./ in front")
+    refused(call("probe", "-checkpoint", "gs://bucket/run", "-creds", "nonsense"), 1, "write ./ in front")
+
+
+def test_usage_comes_before_a_wrong_root() -> None:
+    """F6"""
+    refused(call("publish", "-checkpoint", "/does/not/exist", "save", "5"), 2, "the epoch is in neither")
+    refused(call("publish", "-checkpoint", "gs://b/p", "-epoch", "1", "save", "five"), 2, "STEP")
+
+
+def test_a_relative_root_is_below_the_working_directory(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R3, R4"""
+    (root / "a:b").mkdir()
+    monkeypatch.chdir(root)
+    assert call("resolve", "-checkpoint", ".") == Result(0, b"", b"")
+    assert call("resolve", "-checkpoint", "./a:b") == Result(0, b"", b"")
+    assert call("resolve", "-checkpoint", root / "a:b") == Result(0, b"", b"")
+
+
+def test_a_working_directory_that_is_gone_is_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = root / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    refused(call("resolve", "-checkpoint", "run"), 1, "the working directory is gone")
+    assert call("resolve", "-checkpoint", root).status == 0
+
+
+PUBLISH = ("publish", "-checkpoint", "/does/not/exist", "save", "5")
+EPOCH_NAMES = "(-epoch, else DISPATCH_EPOCH)"
+
+
+@pytest.mark.parametrize("malformed", ["", "-1", "+1", "x", "1 ", "18446744073709551616", "0x1"])
+def test_a_malformed_epoch_is_a_usage_error_that_names_both_places(malformed: str) -> None:
+    """E1"""
+    refused(call(*PUBLISH, env={"DISPATCH_EPOCH": malformed}), 2, EPOCH_NAMES)
+    by_flag = call("publish", "-epoch", malformed, *PUBLISH[1:], env={"DISPATCH_EPOCH": "7"})
+    assert by_flag.status == 2
+    assert "epoch" in by_flag.notes[0]
+
+
+def test_a_missing_epoch_is_a_usage_error_that_names_both_places() -> None:
+    """E1"""
+    refused(call(*PUBLISH), 2, "the epoch is in neither -epoch nor DISPATCH_EPOCH")
+
+
+def test_the_flag_wins_over_a_malformed_variable(root: Path) -> None:
+    """E1"""
+    (root / "save").mkdir()
+    line = ("publish", "-checkpoint", root, "-epoch", "007", root / "save", "005")
+    result = call(*line, env={"DISPATCH_EPOCH": "x"})
+    assert result.status == 0
+    assert b"(epoch 7, step 5, " in result.out
+
+
+@pytest.mark.parametrize("malformed", ["", ".", "..", "a/b", "/a", "a\nb", "\x7f"])
+def test_a_malformed_attempt_is_a_usage_error_that_names_both_places(root: Path, malformed: str) -> None:
+    """E1"""
+    line = ("watch", "-checkpoint", root, "-framework", "hf", "-epoch", "1")
+    why = "the attempt (-attempt, else DISPATCH_ATTEMPT)"
+    refused(call(*line, env={"DISPATCH_ATTEMPT": malformed}), 2, why)
+    refused(call(*line, "-attempt", malformed, env={"DISPATCH_ATTEMPT": "a"}), 2, why)
+
+
+def test_a_missing_attempt_is_a_usage_error_that_names_both_places(root: Path) -> None:
+    """E1"""
+    line = ("watch", "-checkpoint", root, "-framework", "hf", "-epoch", "1")
+    refused(call(*line), 2, "the attempt is in neither -attempt nor DISPATCH_ATTEMPT")
+
+
+def test_the_userinfo_of_a_refused_url_is_not_shown(root: Path) -> None:
+    """F9"""
+    url = "http://user:canary@host"
+    for line in (
+        ("resolve", "-checkpoint", url),
+        ("resolve", "-checkpoint", "s3://key:canary@bucket/run", "-creds", "file:/x"),
+        ("resolve", "-checkpoint", "s3://bucket/run", "-creds", "file:/x", "-proxy", url),
+        ("resolve", "-checkpoint", "s3://bucket/run", "-creds", f"file:/x,{url}"),
+        ("resolve", "-checkpoint", "s3://bucket/run", "-creds", f"vault:{url}/p"),
+        ("resolve", f"---proxy={url}"),
+        ("resolve", f"-proxi={url}"),
+        ("resolve", "-checkpoint", root, url),
+        ("publish", "-checkpoint", root, "-epoch", "1", "s3://key:canary@bucket/run", "5"),
+        (url,),
+        ("help", url),
+    ):
+        result = call(*line)
+        assert result.status in {1, 2}
+        assert b"canary" not in result.err
+
+
+def test_a_control_character_in_a_quoted_value_is_escaped() -> None:
+    """F5"""
+    result = call("resolve", "-checkpoint", "/no\n\x1b[31m\x7f\u009b\u2028t\udcff")
+    assert result.err.count(b"\n") == 1
+    assert rb"/no\n\x1b[31m\x7f\x9b\u2028t" in result.err
+    assert b"\xff" in result.err
+
+
+def test_words_that_are_not_utf_8_survive(root: Path) -> None:
+    """L3"""
+    save = os.fsencode(root) + b"/s\xe9\xff"
+    os.mkdir(save)
+    result = call("publish", "-checkpoint", root, "-epoch", "1", save, "5")
+    assert save in result.out
+    assert call("resolve", "-checkpoint", root).out == save + b"\n"
+    assert save in call("publish", "-checkpoint", root, "-epoch", "1", save, "5").err
