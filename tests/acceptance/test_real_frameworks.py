@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.support.program import ENVIRONMENT, PROGRAM, publish, watching
+from tests.support.job_script import publish, watching
+from tests.support.program import CLEAN, PROGRAM
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(300)]
 
@@ -41,25 +42,32 @@ def framework(request: pytest.FixtureRequest) -> Framework:
     return chosen
 
 
-def train(framework: Framework, saves: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Trains to step 20, saving every 5."""
+def train(
+    framework: Framework, saves: Path, *arguments: str | Path, until: int = 20
+) -> subprocess.CompletedProcess[str]:
+    """Trains, saving every 5 steps."""
     python = os.environ.get("PUBLISH_TEST_TORCH_PYTHON")
     if python is None:
         pytest.fail("PUBLISH_TEST_TORCH_PYTHON names no interpreter that has the frameworks; use make acceptance")
     saves.mkdir(parents=True)
-    command = [python, HERE / "jobs" / framework.job, "--saves", saves, "--until", "20", *arguments]
-    path = f"{PROGRAM.parent}:{ENVIRONMENT['PATH']}"
+    command = [python, HERE / "jobs" / framework.job, "--saves", saves, "--until", str(until), *arguments]
+    path = f"{Path(PROGRAM).parent}:{CLEAN['PATH']}"
     offline = {"HF_HUB_OFFLINE": "1", "PYTHONPATH": str(EXAMPLES), "PATH": path, "HOME": str(saves.parent)}
     return subprocess.run(command, env=offline, capture_output=True, text=True, timeout=240, check=False)
 
 
-def expect_trained(ended: subprocess.CompletedProcess[str]) -> None:
+def expect_trained(ended: subprocess.CompletedProcess[str], until: int = 20) -> None:
     assert ended.returncode == 0, ended.stderr
-    assert "trained to step 20" in ended.stdout
+    assert f"trained to step {until}" in ended.stdout
 
 
 def expect_killed(ended: subprocess.CompletedProcess[str]) -> None:
     assert ended.returncode == -signal.SIGKILL, ended.stderr
+
+
+def all_but_the_marker(save: Path, framework: Framework) -> set[str]:
+    """That the kill landed where it should: everything is there but what makes the save whole."""
+    return {file.name for file in save.iterdir()} - {framework.marker, f"{framework.marker}.tmp"}
 
 
 def test_a_job_killed_in_the_middle_of_a_save_resumes_and_ends_as_if_nothing_had_happened(
@@ -76,7 +84,7 @@ def test_a_job_killed_in_the_middle_of_a_save_resumes_and_ends_as_if_nothing_had
         # The watch outlived the job, so its last scan saw the half save.
         said = watch.stop()
     assert [line.split(", ")[1] for line in said.splitlines()] == ["step 5", "step 10"]
-    assert (first / f"{framework.folder}15").is_dir()
+    half = first / f"{framework.folder}15"
     resume = publish("resolve", "-checkpoint", root).removesuffix("\n")
     assert resume == str(first / f"{framework.folder}10")
 
@@ -90,13 +98,14 @@ def test_a_job_killed_in_the_middle_of_a_save_resumes_and_ends_as_if_nothing_had
     uninterrupted = tmp_path / "uninterrupted"
     expect_trained(train(framework, uninterrupted))
     assert (second / framework.weights).read_bytes() == (uninterrupted / framework.weights).read_bytes()
+    assert all_but_the_marker(half, framework) == all_but_the_marker(uninterrupted / half.name, framework)
 
     removed = publish("prune", "-checkpoint", root, "-keep", "1").splitlines()
     gone = [first / f"{framework.folder}5", first / f"{framework.folder}10", second / f"{framework.folder}15"]
     assert sorted(removed) == sorted(f"removed {save}" for save in gone)
     assert not any(save.exists() for save in gone)
     assert publish("resolve", "-checkpoint", root) == f"{last}\n"
-    expect_trained(train(framework, root / "exec" / "try-3", "--resume", last))
+    expect_trained(train(framework, root / "exec" / "try-3", "--resume", last, until=25), until=25)
 
 
 def test_a_job_publishes_from_inside_the_training(framework: Framework, tmp_path: Path) -> None:
@@ -113,18 +122,3 @@ def test_a_job_publishes_from_inside_the_training(framework: Framework, tmp_path
         f"epoch 7, step {step}, {saves / framework.folder}{step})" for step in (5, 10, 15, 20)
     ]
     assert publish("resolve", "-checkpoint", root) == f"{saves / framework.folder}20\n"
-
-
-def test_the_half_save_lacks_what_makes_it_whole(framework: Framework, tmp_path: Path) -> None:
-    """That the kill lands where the first test needs it: with everything there but the end of the marker."""
-    saves = tmp_path / "saves"
-    expect_killed(train(framework, saves, "--die-in-save", "5"))
-    half, whole = saves / f"{framework.folder}5", tmp_path / "whole"
-    expect_trained(train(framework, whole))
-    there = {file.name for file in half.iterdir()}
-    if framework is HF:
-        assert there == {file.name for file in (whole / "checkpoint-5").iterdir()}
-        assert not (half / framework.marker).read_text().endswith("}\n")
-    else:
-        assert there - {".metadata.tmp"} == {file.name for file in (whole / "step-5").iterdir()} - {".metadata"}
-        assert framework.marker not in there
