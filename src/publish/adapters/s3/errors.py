@@ -28,10 +28,9 @@ from publish.domain.errors import (
     AlreadyThere,
     Conflict,
     Denied,
-    Misconfigured,
     OutcomeUnknown,
-    PublishError,
     Refused,
+    StoreFault,
     Unavailable,
     Unreachable,
 )
@@ -54,7 +53,7 @@ _NO_URL = (LocationValueError, UnicodeError)
 
 
 class _Verdict(NamedTuple):
-    fault: type[PublishError]
+    fault: type[StoreFault]
     hint: str = ""
 
 
@@ -81,8 +80,8 @@ _CODES = {
     "SignatureDoesNotMatch": _Verdict(Refused, _KEYS),
     "RequestTimeTooSkewed": _Verdict(Denied, _CLOCK),
     "RequestExpired": _Verdict(Denied, _CLOCK),
-    "NoSuchBucket": _Verdict(Misconfigured, _BUCKET),
-    "InvalidBucketName": _Verdict(Misconfigured, _BUCKET),
+    "NoSuchBucket": _Verdict(Denied, _BUCKET),
+    "InvalidBucketName": _Verdict(Denied, _BUCKET),
     "PermanentRedirect": _Verdict(Denied, _ELSEWHERE),
     "TemporaryRedirect": _Verdict(Denied, _ELSEWHERE),
     "Redirect": _Verdict(Denied, _ELSEWHERE),
@@ -113,7 +112,7 @@ class Translator:
         """`secrets`: what is struck out of whatever a store or a library says."""
         self._secrets = tuple(sorted(filter(None, secrets), key=len, reverse=True))
 
-    def fault(self, error: Exception, request: str, *, write: bool) -> PublishError:
+    def fault(self, error: Exception, request: str, *, write: bool) -> StoreFault:
         """What `error`, met in `request` (named in the text), means. Also cleans `error`'s own text."""
         error.args = tuple(self._clean(arg) if isinstance(arg, str) else arg for arg in error.args)
         if isinstance(error, ClientError):
@@ -122,7 +121,7 @@ class Translator:
         verdict = _transport(error)
         return _make(verdict, f"{request}: {self._clean(str(error))}", "", write=write)
 
-    def refusal(self, code: str, message: str, status: int, request: str, *, write: bool) -> PublishError:
+    def refusal(self, code: str, message: str, status: int, request: str, *, write: bool) -> StoreFault:
         """What a store's code means. `status`: HTTP's, or 0 for a code within an answer about several keys."""
         words = self._clean(message)
         text = f"{request}: {self._clean(code)}" + (f": {words}" if words else "")
@@ -214,7 +213,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         waiting += [one for one in inner if isinstance(one, BaseException)]
 
 
-def _make(verdict: _Verdict, text: str, code: str, *, write: bool) -> PublishError:
+def _make(verdict: _Verdict, text: str, code: str, *, write: bool) -> StoreFault:
     fault, hint = verdict
     if hint:
         text += f" ({hint})"

@@ -1,0 +1,148 @@
+"""Whether a store does what the log rests on, found out by doing it beside the log.
+
+Nothing in `pub/` is touched, and what the probe writes it removes, also when a step fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple, Protocol, TypeVar
+
+from publish.domain.entry import Entry
+from publish.domain.errors import AlreadyThere, Conflict, OutOfTime, PublishError, StoreFault, Unreachable
+from publish.domain.ports import Area, Entropy, Page, Parallel
+from publish.domain.requests import Requests, pages
+
+T = TypeVar("T")
+
+# As many writers as race for one name.
+WRITERS = 8
+_DISHONOURED = "the store does not honour conditional writes (If-None-Match: *)"
+
+
+class Scratch(Protocol):
+    """What the probe asks of a store, beyond its log: objects beside `pub/`, by path below the root.
+
+    Each call is one attempt, and raises as `ports.Store` says.
+    """
+
+    def put(self, path: bytes, body: bytes, *, only_if_new: bool) -> None:
+        """Writes an object. `only_if_new`: exclusively, raising AlreadyThere or Conflict."""
+
+    def read(self, path: bytes) -> Iterator[bytes] | None:
+        """An object's content, in parts; None if it is not there."""
+
+    def delete(self, path: bytes) -> None:
+        """Removes an object, where there. Idempotent."""
+
+    def names(self, area: Area, after: str | None) -> Page:
+        """As `ports.Store.names`."""
+
+
+class ProbeFailed(StoreFault):
+    """A step of the probe failed; the text names the step."""
+
+
+class _Writer(NamedTuple):
+    """One of the racers: the body it writes, and whether the store let it in."""
+
+    body: bytes
+    let_in: bool
+
+
+def probe(ask: Requests, scratch: Scratch, entropy: Entropy, parallel: Parallel) -> None:
+    """Returns if the store can hold a log. `parallel` has all of the race's writers at work at once.
+
+    Raises ProbeFailed, or OutOfTime, naming the step: write, read, conditional write, list, delete.
+    """
+    _Probe(ask, scratch, parallel, entropy.token()).run()
+
+
+class _Probe:
+    def __init__(self, ask: Requests, scratch: Scratch, parallel: Parallel, token: str) -> None:
+        self._requests = ask
+        self._scratch = scratch
+        self._parallel = parallel
+        self._object = f"publish-probe-{token}".encode()
+        self._race = f"publish-probe-{token}-race".encode()
+        self._body = f"written by publish probe {token}".encode()
+
+    def run(self) -> None:
+        try:
+            self._steps()
+        except PublishError as failure:
+            # Nothing is there to be removed, or to be asked to, where nobody answers.
+            if not isinstance(failure.__cause__, Unreachable):
+                self._clean_up()
+            raise
+
+    def _clean_up(self) -> None:
+        for path in (self._object, self._race):
+            # The step's own failure is what the user must hear of.
+            with suppress(PublishError):
+                self._delete("delete", path)
+
+    def _steps(self) -> None:
+        with _step("write"):
+            self._put("write", self._object, self._body, only_if_new=False)
+        with _step("read"):
+            if self._read("read", self._object) != self._body:
+                raise ProbeFailed("the store gives back something else than was written")
+        with _step("conditional write"):
+            self._write_again()
+            self._race_for_one_name()
+        with _step("list"):
+            for name in pages(self._requests, "probe: list", lambda _, after: self._scratch.names(Area.PUB, after)):
+                Entry.parse(name)
+        with _step("delete"):
+            self._delete("delete", self._object)
+            self._delete("delete", self._race)
+
+    def _write_again(self) -> None:
+        with suppress(AlreadyThere):
+            self._put("conditional write", self._object, b"again: " + self._body, only_if_new=True)
+            raise ProbeFailed(f"{_DISHONOURED}: it wrote over an object that was there")
+
+    def _race_for_one_name(self) -> None:
+        bodies = [b"writer %d of the race, %s" % (number, self._body) for number in range(WRITERS)]
+        writers = list(self._parallel(self._write_in_race, bodies))
+        kept = self._read("conditional write", self._race)
+        # A writer whose first reply was lost may be told that its own object is in its way.
+        winners = [writer for writer in writers if writer.let_in or writer.body == kept]
+        if len(winners) != 1 or winners[0].body != kept:
+            raise ProbeFailed(f"{_DISHONOURED} when writers race: {len(winners)} of {WRITERS} got the same name")
+
+    def _write_in_race(self, body: bytes) -> _Writer:
+        try:
+            self._put("conditional write", self._race, body, only_if_new=True)
+        except (AlreadyThere, Conflict):
+            return _Writer(body, let_in=False)
+        return _Writer(body, let_in=True)
+
+    def _put(self, step: str, path: bytes, body: bytes, *, only_if_new: bool) -> None:
+        self._ask(step, lambda: self._scratch.put(path, body, only_if_new=only_if_new))
+
+    def _read(self, step: str, path: bytes) -> bytes | None:
+        def whole() -> bytes | None:
+            parts = self._scratch.read(path)
+            return None if parts is None else b"".join(parts)
+
+        return self._ask(step, whole)
+
+    def _delete(self, step: str, path: bytes) -> None:
+        self._ask(step, lambda: self._scratch.delete(path))
+
+    def _ask(self, step: str, request: Callable[[], T]) -> T:
+        return self._requests(f"probe: {step}", lambda _: request())
+
+
+@contextmanager
+def _step(name: str) -> Iterator[None]:
+    """Puts the step's name before what fails in it; running out of time names it already."""
+    try:
+        yield
+    except OutOfTime:
+        raise
+    except PublishError as fault:
+        raise ProbeFailed(f"probe: {name}: {fault}") from fault
