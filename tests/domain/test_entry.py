@@ -1,0 +1,139 @@
+"""The entry codec is a bijection, and its order is the log's."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from publish.domain.entry import MAX_UINT64, Entry, overlap, refuse_unpublishable
+from publish.domain.errors import Malformed, Misconfigured
+from tests.support import strategies
+
+ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+
+
+def named(path_text: bytes, epoch: bytes = b"0" * 20, step: bytes = b"0" * 20) -> bytes:
+    return epoch + b"-" + step + b"-" + path_text
+
+
+def encoded(path: bytes) -> bytes:
+    return base64.b32encode(path).rstrip(b"=")
+
+
+@given(strategies.entries)
+def test_a_name_says_what_went_into_it(entry: Entry) -> None:
+    """L1, L2, L3."""
+    assert Entry.parse(entry.name) == entry
+
+
+@given(strategies.uint64s, strategies.uint64s, strategies.paths)
+def test_a_name_is_two_padded_decimals_and_unpadded_base32(epoch: int, step: int, path: bytes) -> None:
+    """L1: judged by the standard library's own base32."""
+    assert Entry.of(epoch, step, path).name == f"{epoch:020}-{step:020}-".encode() + encoded(path)
+
+
+@given(
+    st.one_of(
+        st.binary(max_size=80),
+        st.lists(st.sampled_from(ALPHABET), min_size=1, max_size=40).map(lambda letters: named(bytes(letters))),
+        st.tuples(strategies.entries, st.integers(0, 60), st.integers(0, 255)).map(
+            lambda drawn: drawn[0].name[: drawn[1]] + bytes([drawn[2]]) + drawn[0].name[drawn[1] + 1 :]
+        ),
+    )
+)
+@example(named(b"MZ"))
+def test_what_parses_is_the_one_text_of_its_value(name: bytes) -> None:
+    """L2: one text for one value."""
+    try:
+        entry = Entry.parse(name)
+    except Malformed:
+        return
+    assert Entry.of(entry.epoch, entry.step, entry.path).name == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"",
+        named(b""),
+        named(b"me"),
+        named(b"ME======"),
+        named(b"M"),
+        named(b"MEA"),
+        named(b"MEAAAAA" + b"A" * 7),
+        named(b"MZ"),  # the trailing bits of b"f" are not zero
+        named(b"ME", epoch=b"18446744073709551616"),
+        named(b"ME", step=b"18446744073709551616"),
+        named(b"ME", epoch=b"0" * 19),
+        named(b"ME", epoch=b"+" + b"0" * 19),
+        named(b"ME", epoch="٠".encode() * 10),
+        named(b"ME") + b"\n",
+        b" " + named(b"ME"),
+        named(encoded(b"/a")),
+        named(encoded(b"a/")),
+        named(encoded(b"a//b")),
+        named(encoded(b".")),
+        named(encoded(b"a/..")),
+        named(encoded(b"../a")),
+        named(encoded(b"a/./b")),
+        named(encoded(b"a\0b")),
+        named(encoded(b"pub")),
+        named(encoded(b"pub/a")),
+        b".nfs0000",
+        "\udcff".encode("utf-8", "surrogateescape"),
+    ],
+)
+def test_a_foreign_name_is_refused_and_named(name: bytes) -> None:
+    """L2, L4."""
+    with pytest.raises(Malformed) as caught:
+        Entry.parse(name)
+    assert name.decode("utf-8", "surrogateescape") in str(caught.value)
+
+
+@pytest.mark.parametrize("path", [b"public", b"a/pub", b"...", b"prune", b"a b", b"\xff", b"a\nb"])
+def test_paths_that_only_resemble_forbidden_ones_parse(path: bytes) -> None:
+    """L2, L3, L8: what someone else wrote still parses."""
+    assert Entry.parse(named(encoded(path))).path == path
+
+
+@pytest.mark.parametrize(
+    ("epoch", "step", "path"),
+    [(-1, 0, b"a"), (0, MAX_UINT64 + 1, b"a"), (0, 0, b""), (0, 0, b"/a"), (0, 0, b"pub/x"), (0, 0, b"a/../b")],
+)
+def test_what_no_name_can_say_is_refused(epoch: int, step: int, path: bytes) -> None:
+    """L2."""
+    with pytest.raises(Malformed):
+        Entry.of(epoch, step, path)
+
+
+@given(st.lists(strategies.entries))
+def test_the_order_is_by_epoch_and_step_and_then_by_the_whole_name(entries: list[Entry]) -> None:
+    """L6: and so it is the byte order of names."""
+    expected = sorted(entries, key=lambda entry: (entry.epoch, entry.step, entry.name))
+    assert sorted(entries) == expected
+    assert sorted(entries) == sorted(entries, key=lambda entry: entry.name)
+
+
+@pytest.mark.parametrize("path", [b"prune", b"prune/a", b"a\nb", b"a\x7f", b"\x1b[2J"])
+def test_a_path_that_must_not_be_written_is_refused(path: bytes) -> None:
+    """L8."""
+    with pytest.raises(Misconfigured):
+        refuse_unpublishable(path)
+
+
+@pytest.mark.parametrize("path", [b"pruned", b"a/prune", b"\xff", b"a b"])
+def test_other_paths_may_be_written(path: bytes) -> None:
+    """L8."""
+    refuse_unpublishable(path)
+
+
+def test_folders_that_share_letters_do_not_overlap() -> None:
+    """prune.2, prune.3."""
+    assert overlap(b"a", b"a")
+    assert overlap(b"a/b", b"a")
+    assert overlap(b"a", b"a/b/c")
+    assert not overlap(b"checkpoint-1", b"checkpoint-10")
+    assert not overlap(b"a/b", b"a/c")

@@ -1,0 +1,189 @@
+"""A watch publishes each complete save once, in step order."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from publish.domain.entry import Entry
+from publish.domain.errors import Malformed, Misconfigured
+from publish.domain.ports import Area
+from publish.domain.root import PosixRoot
+from publish.domain.saves import FRAMEWORKS
+from publish.domain.watch import Watch
+from tests.support.asking import asking
+from tests.support.fakes import FakeReport, FakeStore
+from tests.support.faults import Fault, FaultyStore
+
+SAVES = b"exec/a"
+
+
+class Run:
+    """A store with an execution's saves and a watch beside it."""
+
+    def __init__(self, framework: str = "hf", saves: bytes = SAVES, epoch: int = 3) -> None:
+        self.store = FakeStore()
+        self.counted = FaultyStore(self.store, [])
+        self.report = FakeReport()
+        self.saves = saves
+        self.watch = Watch(
+            asking(self.counted), self.report, PosixRoot(b"/ckpt"), FRAMEWORKS[framework], saves, epoch
+        )
+
+    def save(self, step: int, state: bytes | None = None) -> bytes:
+        path = (self.saves + b"/" if self.saves else b"") + f"checkpoint-{step}".encode()
+        self.store.files[path + b"/model.safetensors"] = b"w"
+        self.store.files[path + b"/trainer_state.json"] = state or json.dumps({"global_step": step}).encode()
+        return path
+
+    def published(self) -> list[int]:
+        return [entry.step for entry in self.report.all("published") if isinstance(entry, Entry)]
+
+
+def test_complete_saves_are_published_in_step_order_and_each_once() -> None:
+    """watch.1."""
+    run = Run()
+    for step in (100, 20, 3):
+        run.save(step)
+    run.save(50, b'{"global_step"')
+    run.watch.begin()
+    run.watch.scan()
+    assert run.published() == [3, 20, 100]
+    run.save(50)
+    run.watch.scan()
+    run.watch.scan()
+    assert run.published() == [3, 20, 100, 50]
+    expected = {Entry.of(3, step, b"exec/a/checkpoint-%d" % step).name for step in (3, 20, 50, 100)}
+    assert run.store.areas[Area.PUB] == expected
+
+
+def test_saves_that_are_not_there_yet_are_no_error() -> None:
+    """watch.1."""
+    run = Run()
+    run.watch.begin()
+    run.watch.scan()
+    assert run.report.said == []
+
+
+def test_the_root_itself_may_hold_the_saves() -> None:
+    """watch.1."""
+    run = Run(saves=b"")
+    run.save(7)
+    run.store.areas[Area.PUB].add(Entry.of(1, 1, b"x").name)
+    run.watch.begin()
+    run.watch.scan()
+    assert Entry.of(3, 7, b"checkpoint-7").name in run.store.areas[Area.PUB]
+
+
+def test_lower_steps_are_published_before_a_fault_in_a_higher_one_ends_it() -> None:
+    """watch.1, watch.4: the message names the file."""
+    run = Run()
+    run.save(1)
+    run.save(2, b"{]")
+    run.save(3)
+    run.watch.begin()
+    with pytest.raises(Malformed, match=r"^/ckpt/exec/a/checkpoint-2/trainer_state.json: not JSON at character 1"):
+        run.watch.scan()
+    assert run.published() == [1]
+
+
+def test_a_published_save_is_not_read_again() -> None:
+    """watch.7."""
+    run = Run()
+    run.watch.begin()
+    run.save(1)
+    run.watch.scan()
+    run.save(2)
+    before = run.counted.sends
+    run.watch.scan()
+    new = run.counted.sends - before
+    for step in range(3, 30):
+        run.save(step)
+        before = run.counted.sends
+        run.watch.scan()
+        assert run.counted.sends - before == new
+
+
+def test_a_save_that_is_in_the_log_is_neither_read_nor_published_again() -> None:
+    """watch.1, watch.7: a watch that comes back says nothing of what is done."""
+    run = Run()
+    path = run.save(1, b"broken meanwhile")
+    run.store.areas[Area.PUB].add(Entry.of(3, 1, path).name)
+    run.watch.begin()
+    run.watch.scan()
+    assert run.report.said == []
+
+
+def test_a_save_of_an_older_execution_is_published_under_the_own_epoch() -> None:
+    """watch.1: what is in SAVES is this execution's."""
+    run = Run()
+    path = run.save(1)
+    run.store.areas[Area.PUB].add(Entry.of(2, 1, path).name)
+    run.watch.begin()
+    run.watch.scan()
+    assert run.published() == [1]
+
+
+def test_an_entry_that_another_watch_made_meanwhile_is_said_once() -> None:
+    """S3, watch.1."""
+    run = Run()
+    run.watch.begin()
+    path = run.save(1)
+    run.store.areas[Area.PUB].add(Entry.of(3, 1, path).name)
+    run.watch.scan()
+    run.watch.scan()
+    assert [said for said, _ in run.report.said] == ["already"]
+
+
+def test_the_log_is_read_at_the_start_and_a_foreign_name_ends_it() -> None:
+    """L4: naming it, and how many more there are."""
+    run = Run()
+    run.store.areas[Area.PUB] |= {b"foreign", b"README", Entry.of(1, 1, b"x").name}
+    with pytest.raises(Malformed, match=re.escape("pub/: not the name of a publication: README (and 1 more)")):
+        run.watch.begin()
+
+
+def test_a_foreign_name_that_comes_later_does_not_end_it() -> None:
+    """L4: watch reads the log once."""
+    run = Run()
+    run.watch.begin()
+    run.store.areas[Area.PUB].add(b"foreign")
+    run.save(1)
+    run.watch.scan()
+    assert run.published() == [1]
+
+
+def test_a_save_whose_entry_does_not_fit_ends_it_before_anything_is_written() -> None:
+    """L8."""
+    run = Run(saves=b"d" * 130)
+    run.save(1)
+    run.watch.begin()
+    with pytest.raises(Misconfigured, match="over 255 bytes"):
+        run.watch.scan()
+    assert run.store.areas[Area.PUB] == set()
+
+
+@pytest.mark.parametrize("fault", [Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.CONFLICT])
+def test_a_fault_on_the_way_never_loses_a_save_nor_says_it_twice(fault: Fault) -> None:
+    """S2, S3, S4."""
+    run = Run()
+    run.save(1)
+    ask = asking(FaultyStore(run.store, [fault, Fault.NONE] * 40))
+    watch = Watch(ask, run.report, PosixRoot(b"/ckpt"), FRAMEWORKS["hf"], SAVES, 3)
+    watch.begin()
+    watch.scan()
+    watch.scan()
+    assert len(run.report.said) == 1
+    assert run.store.areas[Area.PUB] == {Entry.of(3, 1, b"exec/a/checkpoint-1").name}
+
+
+def test_two_folders_of_one_step_are_both_published() -> None:
+    """L6."""
+    run = Run("dcp")
+    for name in (b"step-5", b"step_5"):
+        run.store.files[SAVES + b"/" + name + b"/.metadata"] = b"x"
+    run.watch.begin()
+    run.watch.scan()
+    assert run.published() == [5, 5]

@@ -1,0 +1,139 @@
+"""The domain's ports in memory: a store, a clock that only tests move, chance without surprise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from publish.domain.entry import Entry
+from publish.domain.errors import AlreadyThere, BehindLink, Denied, Malformed, Misconfigured, PublishError, StoreFault
+from publish.domain.ports import Area, Page, Removal
+
+NAME_LIMIT = 255
+
+
+class FakeStore:
+    """A Store in memory: files by path, folders as their paths imply, as on S3."""
+
+    def __init__(self, page_size: int = 1000) -> None:
+        self.areas: dict[Area, set[bytes]] = {Area.PUB: set(), Area.PRUNE: set()}
+        self.files: dict[bytes, bytes] = {}
+        self.links: set[bytes] = set()
+        self.stuck: set[bytes] = set()
+        self.page_size = page_size
+
+    def names(self, area: Area, after: str | None) -> Page:
+        return self._page(sorted(self.areas[area]), after)
+
+    def refuse_oversized(self, name: bytes) -> None:
+        if len(name) > NAME_LIMIT:
+            raise Misconfigured(f"over {NAME_LIMIT} bytes: {len(name)}")
+
+    def create(self, area: Area, name: bytes) -> None:
+        if name in self.areas[area]:
+            raise AlreadyThere("taken")
+        self.areas[area].add(name)
+
+    def remove(self, area: Area, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+        faults = {name: Denied("stuck") for name in names if name in self.stuck}
+        self.areas[area] -= set(names) - set(faults)
+        return faults
+
+    def has_save(self, path: bytes) -> bool:
+        return path in self.files or any(self._inside(path))
+
+    def folders(self, path: bytes, after: str | None) -> Page:
+        inside = path + b"/" if path else b""
+        below = (file[len(inside) :] for file in self.files if file.startswith(inside))
+        return self._page(sorted({rest.split(b"/")[0] for rest in below if b"/" in rest}), after)
+
+    def size(self, path: bytes) -> int | None:
+        return len(self.files[path]) if path in self.files else None
+
+    def read(self, path: bytes) -> Iterator[bytes] | None:
+        if path in self.files:
+            content = self.files[path]
+            return iter([content[:7], content[7:]])
+        if any(self._inside(path)):
+            raise Malformed("not a regular file")
+        return None
+
+    def remove_save(self, path: bytes, first: Sequence[bytes]) -> Removal:
+        for link in self.links:
+            if path == link or path.startswith(link + b"/"):
+                raise BehindLink(link)
+        found = sorted(self._inside(path)) + [path] * (path in self.files)
+        for name in first:
+            self.files.pop(path + b"/" + name, None)
+        for file in found[: self.page_size]:
+            if file not in self.stuck:
+                self.files.pop(file, None)
+        if any(file in self.stuck for file in found):
+            raise Denied("stuck")
+        return Removal(found=bool(found), more=len(found) > self.page_size)
+
+    def _inside(self, path: bytes) -> Iterator[bytes]:
+        return (file for file in self.files if file.startswith(path + b"/"))
+
+    def _page(self, names: list[bytes], after: str | None) -> Page:
+        start = int(after or 0)
+        end = start + self.page_size
+        return Page(names[start:end], str(end) if end < len(names) else None)
+
+
+class FakeClock:
+    """Stands still but for what is slept and what a test adds."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
+
+
+class FakeEntropy:
+    """The middle of every interval, and names that count."""
+
+    def __init__(self) -> None:
+        self.drawn: list[tuple[float, float]] = []
+        self._tokens = 0
+
+    def between(self, low: float, high: float) -> float:
+        self.drawn.append((low, high))
+        return (low + high) / 2
+
+    def token(self) -> str:
+        self._tokens += 1
+        return f"token{self._tokens}"
+
+
+class FakeReport:
+    """What a verb said."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, object]] = []
+
+    def published(self, entry: Entry) -> None:
+        self.said.append(("published", entry))
+
+    def already(self, entry: Entry) -> None:
+        self.said.append(("already", entry))
+
+    def removed(self, path: bytes) -> None:
+        self.said.append(("removed", path))
+
+    def left(self, path: bytes, link: bytes) -> None:
+        self.said.append(("left", (path, link)))
+
+    def failed(self, path: bytes, fault: PublishError) -> None:
+        self.said.append(("failed", path))
+
+    def progress(self, done: int, total: int) -> None:
+        assert 0 < done <= total
+
+    def all(self, what: str) -> list[object]:
+        return [thing for said, thing in self.said if said == what]
