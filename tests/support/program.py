@@ -58,3 +58,21 @@ def run(*words: Word, env: Mapping[str, str] | None = None, **options: object) -
     with start(*words, env=env, **options) as process:
         out, err = process.communicate(timeout=60)
     return Result(process.returncode, out or b"", err or b"")
+
+
+def fill(pipe: int) -> None:
+    """Writes to a pipe until it takes no more."""
+    os.set_blocking(pipe, False)
+    try:
+        while True:
+            os.write(pipe, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(pipe, True)
+
+
+def until_it_waits_to_write(pid: int) -> None:
+    """Returns when the process waits in a write to its stdout (proc(5); 1 is write(2) on x86, 64 on ARM)."""
+    while True:
+        words = Path(f"/proc/{pid}/syscall").read_text().split()
+        if words[0] in {"1", "64"} and words[1] == "0x1":
+            return

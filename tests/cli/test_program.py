@@ -1,0 +1,198 @@
+"""The installed program, as a user's shell starts it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from publish import __version__
+from publish.cli import main
+from tests.support.program import CLEAN, PROGRAM, Result, call, fill, run, start, until_it_waits_to_write
+
+EVERY_ANSWER = (
+    ("resolve", "-checkpoint", "ROOT"),
+    ("publish", "-checkpoint", "ROOT", "-epoch", "9", "ROOT/exec/a", "9"),
+    ("prune", "-checkpoint", "ROOT", "-keep", "1"),
+    ("watch", "-checkpoint", "ROOT", "-epoch", "9", "-framework", "hf", "ROOT/saves"),
+    ("-version",),
+    ("help",),
+    ("help", "watch"),
+    ("resolve", "-h"),
+    ("-h",),
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A root with two publications, and a save that a watch would publish."""
+    root = tmp_path / "root"
+    for save in ("exec/a", "exec/b", "saves/checkpoint-5"):
+        (root / save).mkdir(parents=True)
+    (root / "saves/checkpoint-5/trainer_state.json").write_text('{"global_step": 5}')
+    for step, save in ((1, "exec/a"), (2, "exec/b")):
+        assert call("publish", "-checkpoint", root, "-epoch", "1", root / save, str(step)).status == 0
+    return root
+
+
+def at(root: Path, line: tuple[str, ...]) -> list[str]:
+    return [word.replace("ROOT", str(root)) for word in line]
+
+
+def test_the_program_says_its_version() -> None:
+    """F8"""
+    for line in ("-version", "--version"):
+        assert run(line) == Result(0, f"publish {__version__}\n".encode(), b"")
+
+
+def test_it_runs_as_a_module_too(root: Path) -> None:
+    line = [sys.executable, "-m", "publish", "resolve", "-checkpoint", str(root)]
+    result = subprocess.run(line, env=CLEAN, capture_output=True, check=True)
+    assert result.stdout == f"{root}/exec/b\n".encode()
+
+
+@pytest.mark.parametrize("line", EVERY_ANSWER)
+def test_an_answer_on_a_full_disk_is_a_failure(root: Path, line: tuple[str, ...]) -> None:
+    """F7"""
+    with Path("/dev/full").open("wb") as full:
+        result = run(*at(root, line), stdout=full)
+    assert result.status == 1
+    assert result.notes == ["cannot write to stdout: No space left on device"]
+
+
+@pytest.mark.parametrize("line", EVERY_ANSWER)
+def test_an_answer_into_a_closed_pipe_is_a_failure(root: Path, line: tuple[str, ...]) -> None:
+    """F7"""
+    here, there = os.pipe()
+    os.close(here)
+    result = run(*at(root, line), stdout=there)
+    os.close(there)
+    assert result.status == 1
+    assert result.notes == ["cannot write to stdout: Broken pipe"]
+
+
+@pytest.mark.parametrize("line", EVERY_ANSWER)
+def test_an_answer_to_a_closed_stdout_is_a_failure_and_lands_nowhere(root: Path, line: tuple[str, ...]) -> None:
+    """F7"""
+    shell = ["/bin/sh", "-c", 'exec "$0" "$@" >&-', PROGRAM, *at(root, line)]
+    result = subprocess.run(shell, env=CLEAN, stderr=subprocess.PIPE, check=False)
+    assert result.returncode == 1
+    assert result.stderr == b"publish: cannot write to stdout: Bad file descriptor\n"
+    assert all(entry.stat().st_size == 0 for entry in (root / "pub").iterdir())
+
+
+def test_nothing_lands_in_an_entry_when_every_stream_is_closed(root: Path) -> None:
+    """F7"""
+    line = at(root, ("publish", "-checkpoint", "ROOT", "-epoch", "9", "ROOT/exec/a", "9"))
+    for _ in range(2):
+        shell = ["/bin/sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', PROGRAM, *line]
+        subprocess.run(shell, env=CLEAN, check=False)
+    assert len(list((root / "pub").iterdir())) == 3
+    assert all(entry.stat().st_size == 0 for entry in (root / "pub").iterdir())
+
+
+def test_a_stderr_that_takes_nothing_changes_no_status(root: Path) -> None:
+    line = at(root, ("publish", "-checkpoint", "ROOT", "-epoch", "1", "ROOT/exec/a", "1"))
+    with Path("/dev/full").open("wb") as full:
+        assert run(*line, stderr=full).status == 0
+        assert run("resolv", stderr=full).status == 2
+    shell = ["/bin/sh", "-c", 'exec "$0" "$@" 2>&-', PROGRAM, *line]
+    assert subprocess.run(shell, env=CLEAN, check=False).returncode == 0
+
+
+def test_a_wrong_root_leaves_stdout_empty(tmp_path: Path) -> None:
+    """resolve.3"""
+    result = run("resolve", "-checkpoint", tmp_path / "not-mounted")
+    assert (result.status, result.out) == (1, b"")
+
+
+HOSTILE = {
+    "PYTHONWARNINGS": "error",
+    "PYTHONINSPECT": "1",
+    "PYTHONINTMAXSTRDIGITS": "640",
+    "PYTHONIOENCODING": "ascii",
+    "PYTHONDEVMODE": "1",
+    "PYTHONUTF8": "0",
+    "PYTHONCOERCECLOCALE": "0",
+    "LC_ALL": "C",
+    "LANG": "C",
+    "COLUMNS": "1",
+    "HOME": "/proc/self/nowhere",
+    "PWD": "/somewhere/else",
+    "GODEBUG": "x",
+}
+
+
+def test_no_variable_but_its_own_changes_what_it_does(root: Path) -> None:
+    """E2"""
+    save = os.fsencode(root) + "/s\u00e9".encode() + b"\xff"
+    os.mkdir(save)
+    for line in (
+        ("resolve", "-checkpoint", root),
+        ("resolve", "-checkpoint", "nowhere"),
+        ("publish", "-checkpoint", root, "-epoch", "0", save, "3"),
+        ("help", "watch"),
+        ("resolv\u00e9",),
+    ):
+        plain = run(*line, cwd=root)
+        if line[0] == "publish":
+            for entry in (root / "pub").glob("00000000000000000000-*"):
+                entry.unlink()
+        assert run(*line, cwd=root, env=HOSTILE) == plain
+
+
+def test_the_execution_is_told_by_its_variables(root: Path) -> None:
+    """E1"""
+    line = ("publish", "-checkpoint", root, root / "exec/a", "9")
+    assert b"(epoch 77, step 9, " in run(*line, env={"DISPATCH_EPOCH": "77"}).out
+
+
+def test_libraries_find_an_empty_environment() -> None:
+    """E2"""
+    child = """
+import os, sys
+from publish import __main__ as program
+program._forget_environment()
+os.execv(sys.executable, [sys.executable, "-I", "-c", "import os; print(sorted(os.environ))"])
+"""
+    env = CLEAN | {"AWS_PROFILE": "x", "HTTPS_PROXY": "http://localhost:1", "LC_CTYPE": "C.UTF-8"}
+    result = subprocess.run([sys.executable, "-c", child], env=env, capture_output=True, check=True)
+    # LC_CTYPE is the second interpreter's own (PEP 538).
+    assert result.stdout in {b"['HOME']\n", b"['HOME', 'LC_CTYPE']\n"}
+
+
+def test_an_error_that_nobody_foresaw_tells_where_and_nothing_else(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F9: its text may hold a secret"""
+
+    def break_down(*_: object) -> None:
+        raise RuntimeError("canary")
+
+    monkeypatch.setattr(main, "_dispatch", break_down)
+    result = call("resolve", "-checkpoint", root)
+    assert (result.status, result.out) == (1, b"")
+    (note,) = result.notes
+    assert note.startswith("internal error, please report it: RuntimeError at test_program.py:")
+    assert "canary" not in note
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_verb_as_a_shell_expects(root: Path, number: signal.Signals) -> None:
+    """F5: 130 and 143 as a shell shows it, no traceback"""
+    # A full pipe for stdout: the program waits in its write until somebody reads.
+    here, there = os.pipe()
+    fill(there)
+    with start("help", stdout=there) as process:
+        assert process.stderr is not None
+        until_it_waits_to_write(process.pid)
+        process.send_signal(number)
+        assert process.wait(60) == -number
+        assert process.stderr.read() == b""
+    os.close(here)
+    os.close(there)
+

@@ -1,0 +1,69 @@
+"""What a verb on a directory does without: start-up is a feature."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.program import CLEAN, call
+
+CHILD = """
+import os, sys
+
+def tell(status):
+    os.write(2, repr(sorted(sys.modules)).encode())
+    os.kill(os.getpid(), 9)
+
+os._exit = tell
+from publish.__main__ import run
+run()
+"""
+
+HEAVY = {
+    "boto3", "botocore", "hvac", "requests", "urllib3", "certifi", "ssl", "_ssl", "hashlib", "_hashlib", "socket",
+    "http", "json", "email", "dataclasses", "argparse", "gettext", "inspect", "importlib.metadata", "logging",
+    "threading", "concurrent", "subprocess", "tempfile", "shutil", "random", "pathlib", "urllib", "datetime", "decimal",
+    "traceback", "textwrap", "asyncio", "publish.adapters.s3", "publish.adapters.vault", "publish.cli.help",
+    "publish.domain.credentials", "publish.domain.saves", "publish.adapters.posix.removal",
+}  # fmt: skip
+
+
+def imported(*words: str) -> set[str]:
+    """The modules that the program has imported when it ends, of which the interpreter alone needs none."""
+    line = [sys.executable, "-c", CHILD, *words]
+    result = subprocess.run(line, env=CLEAN, capture_output=True, check=False)
+    bare = subprocess.run(
+        [sys.executable, "-c", "import sys; print(sorted(sys.modules))"], env=CLEAN, capture_output=True, check=True
+    )
+    modules: list[str] = ast.literal_eval(result.stderr.splitlines()[-1].decode())
+    assert "publish.cli.main" in modules
+    return set(modules) - set(ast.literal_eval(bare.stdout.decode()))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    for step in ("1", "2"):
+        (tmp_path / step).mkdir()
+        assert call("publish", "-checkpoint", tmp_path, "-epoch", "1", tmp_path / step, step).status == 0
+    return str(tmp_path)
+
+
+def test_resolve_on_a_directory_imports_nothing_that_it_does_not_need(root: str) -> None:
+    assert imported("resolve", "-checkpoint", root) & HEAVY == set()
+
+
+def test_publish_on_a_directory_imports_nothing_that_it_does_not_need(root: str) -> None:
+    assert imported("publish", "-checkpoint", root, "-epoch", "2", root + "/1", "1") & HEAVY == set()
+
+
+def test_prune_on_a_directory_imports_its_own_part_alone(root: str) -> None:
+    own = {"publish.adapters.posix.removal", "publish.domain.saves"}
+    assert imported("prune", "-checkpoint", root, "-keep", "1") & HEAVY <= own | {"json", "decimal"}
+
+
+def test_a_usage_error_imports_no_adapter() -> None:
+    assert not any(name.startswith("publish.adapters") for name in imported("resolve", "-x"))
