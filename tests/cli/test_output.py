@@ -155,9 +155,7 @@ def test_what_was_shown_is_erased_at_the_end(screen: Screen, nowhere: int) -> No
     assert screen.seen() == b"\r\x1b[K"
 
 
-def test_a_short_removal_shows_no_progress(
-    screen: Screen, nowhere: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_short_removal_shows_no_progress(screen: Screen, nowhere: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """prune.9"""
     now = 100.0
     monkeypatch.setattr(report, "monotonic", lambda: now)

@@ -165,9 +165,7 @@ os.execv(sys.executable, [sys.executable, "-I", "-c", "import os; print(sorted(o
     assert result.stdout in {b"['HOME']\n", b"['HOME', 'LC_CTYPE']\n"}
 
 
-def test_an_error_that_nobody_foresaw_tells_where_and_nothing_else(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_that_nobody_foresaw_tells_where_and_nothing_else(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """F9: its text may hold a secret"""
 
     def break_down(*_: object) -> None:
@@ -195,4 +193,3 @@ def test_a_signal_ends_a_verb_as_a_shell_expects(root: Path, number: signal.Sign
         assert process.stderr.read() == b""
     os.close(here)
     os.close(there)
-

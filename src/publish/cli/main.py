@@ -97,7 +97,7 @@ def _verb(verb: Verb, arguments: Sequence[str], env: Mapping[str, str], output: 
     wanted = options.of_verb(verb, line, env)
     on_s3 = common.checkpoint.startswith(b"s3://")
     try:
-        job = Job(_root(verb, common, wanted), common, output, started)
+        job = Job(_root(common, wanted), common, env, output, started)
         from publish.cli import run  # noqa: PLC0415  (start-up: help and usage errors do without)
 
         done = run.verb(wanted, job)
@@ -111,7 +111,7 @@ def _verb(verb: Verb, arguments: Sequence[str], env: Mapping[str, str], output: 
     return DONE if done.complete else FAILED
 
 
-def _root(verb: Verb, common: Common, wanted: Options) -> Root:
+def _root(common: Common, wanted: Options) -> Root:
     """The root; whether the flags suit its kind is looked at before whether it can be one (F6)."""
     if common.proxy is not None:
         _check_proxy(common.proxy)
@@ -126,8 +126,6 @@ def _root(verb: Verb, common: Common, wanted: Options) -> Root:
         ):
             if given:
                 raise UsageError(f"-{flag.name} is for S3 roots only, and the root is a directory")
-        if verb.name == "probe":
-            raise UsageError("probe is for S3 roots only, and the root is a directory")
     return root
 
 

@@ -2,47 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from publish.cli import wiring
-from publish.cli.options import Options, Prune, Publish, Resolve, Watch
-from publish.cli.site import Done, Job, Site
+from publish.cli.options import Options, Probe, Prune, Publish, Resolve, Watch
+from publish.cli.site import Bucket, Done, Job, Site
 from publish.domain.entry import Entry, spell
-from publish.domain.errors import Misconfigured
-from publish.domain.root import PosixRoot
+from publish.domain.errors import Misconfigured, UsageError
+from publish.domain.root import S3Root
 
 
 def verb(wanted: Options, job: Job) -> Done:
-    """Does it. Raises PublishError."""
+    """Does it. Raises PublishError, and UsageError where the root is not of the kind that the verb takes."""
     if isinstance(wanted, Watch):
         from publish.cli import watching  # noqa: PLC0415  (start-up: brings threads)
 
         return watching.watch(wanted, job)
-    if isinstance(wanted, Resolve):
-        return _on_site(job, lambda site: _resolve(wanted, site, job))
-    if isinstance(wanted, Publish):
-        return _on_site(job, lambda site: _publish(wanted, site))
-    if isinstance(wanted, Prune):
-        return _on_site(job, lambda site: _prune(wanted, site))
-    return _on_site(job, lambda site: Done(_probe(site)))
+    if isinstance(job.root, S3Root):
+        return _on_bucket(wanted, job, job.root)
+    if isinstance(wanted, Probe):
+        raise UsageError("probe is for S3 roots only, and the root is a directory")
+    return _on_site(wanted, wiring.directory(job, job.root))
 
 
-def _on_site(job: Job, work: Callable[[Site], Done]) -> Done:
-    """`work` on the job's root, held to `-timeout` where that is a store."""
-    if isinstance(job.root, PosixRoot):
-        return work(wiring.directory(job, job.root))
-    root = job.root
+def _on_bucket(wanted: Resolve | Publish | Prune | Probe, job: Job, root: S3Root) -> Done:
+    """The verb, its credentials and its probe included, held to `-timeout`."""
     from publish.cli.deadline import Deadline  # noqa: PLC0415  (start-up: brings threads)
 
     deadline = Deadline(job.started, job.common.timeout)
-    return deadline.hold(lambda: work(wiring.bucket(job, root, deadline)))
+
+    def work() -> Done:
+        bucket = wiring.bucket(job, root, deadline)
+        if isinstance(wanted, Probe):
+            return Done(_probe(bucket))
+        if isinstance(wanted, Resolve) and wanted.probe:
+            job.output.note(spell(_probe(bucket)))
+        return _on_site(wanted, bucket.site)
+
+    return deadline.hold(work)
 
 
-def _resolve(wanted: Resolve, site: Site, job: Job) -> Done:
+def _probe(bucket: Bucket) -> bytes:
+    bucket.probe()
+    root = bucket.site.root.render(b"")
+    return b"probed %s with the credentials of %s" % (root, bucket.source.encode("utf-8", "surrogateescape"))
+
+
+def _on_site(wanted: Resolve | Publish | Prune, site: Site) -> Done:
+    if isinstance(wanted, Resolve):
+        return _resolve(site)
+    if isinstance(wanted, Publish):
+        return _publish(wanted, site)
+    return _prune(wanted, site)
+
+
+def _resolve(site: Site) -> Done:
     from publish.domain.resolve import latest  # noqa: PLC0415  (start-up: each verb brings its own)
 
-    if wanted.probe:
-        job.output.note(spell(_probe(site)))
     entry = latest(site.ask)
     return Done(None if entry is None else site.root.render(entry.path))
 
@@ -61,7 +75,3 @@ def _prune(wanted: Prune, site: Site) -> Done:
     from publish.domain.sweep import prune  # noqa: PLC0415  (start-up)
 
     return Done(complete=prune(site.ask, site.report, wanted.keep, site.parallel))
-
-
-def _probe(site: Site) -> bytes:
-    raise Misconfigured("probe is not built yet")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from publish.cli.options import Common
@@ -21,12 +21,13 @@ class Job(NamedTuple):
 
     root: Root
     common: Common
+    env: Mapping[str, str]
     output: Output
     started: float
 
 
 class Site(NamedTuple):
-    """A root, open. `source` names where its credentials come from; None: it needs none."""
+    """A root, open."""
 
     root: Root
     ask: Requests
@@ -34,7 +35,14 @@ class Site(NamedTuple):
     parallel: Parallel
     locate: Callable[[bytes], bytes]
     """The path below the root of a save or a folder of saves, as the user wrote it. Raises Misconfigured."""
-    source: str | None = None
+
+
+class Bucket(NamedTuple):
+    """A root in a bucket, open with the credentials of `source`. `probe` raises what is wrong with the store."""
+
+    site: Site
+    source: str
+    probe: Callable[[], None]
 
 
 class Done(NamedTuple):

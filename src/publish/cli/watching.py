@@ -29,7 +29,7 @@ def watch(wanted: options.Watch, job: Job) -> Done:
     else:
         bounded = True
         bucket = root
-        site = deadline.hold(lambda: wiring.bucket(job, bucket, deadline, lasting=True))
+        site = deadline.hold(lambda: wiring.bucket(job, bucket, deadline, lasting=True).site)
         scans = deadline.hold(lambda: _begin(wanted, site))
     while True:
         last = stop.asked

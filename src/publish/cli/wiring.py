@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from publish.cli.report import Words
-from publish.cli.site import Job, Site, working_directory
-from publish.domain.errors import Misconfigured
+from publish.cli.site import Bucket, Job, Site, working_directory
+from publish.domain.errors import CredentialsError
 from publish.domain.requests import Requests
 from publish.domain.retry import Patience
 from publish.domain.root import PosixRoot, S3Root
 
 if TYPE_CHECKING:
-    from publish.cli.deadline import Deadline  # start-up: brings threads
+    from publish.cli.deadline import Deadline
+    from publish.domain.credentials import Credentials, Item, Source
 
 A = TypeVar("A")
 B = TypeVar("B")
+
+# So many requests at a time, where a prune has many to send; at least the probe's racing writers.
+_WORKERS = 16
 
 
 def directory(job: Job, root: PosixRoot, enter: Callable[[str], None] = lambda _step: None) -> Site:
@@ -37,10 +42,73 @@ def directory(job: Job, root: PosixRoot, enter: Callable[[str], None] = lambda _
     )
 
 
-def bucket(job: Job, root: S3Root, deadline: Deadline, *, lasting: bool = False) -> Site:
-    """A root in a bucket, its credentials resolved. `lasting`: a watch, which renews them."""
-    raise Misconfigured("S3 roots are not built yet")
+def bucket(job: Job, root: S3Root, deadline: Deadline, *, lasting: bool = False) -> Bucket:
+    """A root in a bucket. `lasting`: a watch's, which outlives a store's restart and its own credentials.
+
+    Raises CredentialsError.
+    """
+    from publish.domain.credentials import first_answer, parse_list  # noqa: PLC0415  (start-up)
+
+    items = parse_list(job.common.creds or "", _base_of_sources())
+
+    def resolve() -> tuple[str, Credentials]:
+        return first_answer((_source(item, job) for item in items), deadline.left, deadline.at_source)
+
+    source, credentials = resolve()
+
+    from publish.adapters.clock import SystemClock, SystemEntropy  # noqa: PLC0415  (start-up)
+    from publish.adapters.s3 import Line, S3Store  # noqa: PLC0415  (start-up)
+    from publish.adapters.trust import node_roots  # noqa: PLC0415  (start-up)
+    from publish.domain.probe import probe  # noqa: PLC0415  (start-up)
+    from publish.domain.renewal import Renewal  # noqa: PLC0415  (start-up)
+
+    timeout = job.common.timeout
+    line = Line(job.common.proxy, node_roots(), timeout)
+
+    def connect(credentials: Credentials) -> S3Store:
+        return S3Store(root, credentials, line)
+
+    store = connect(credentials)
+    entropy = SystemEntropy()
+    ask = Requests(
+        store,
+        SystemClock(),
+        entropy,
+        Patience(timeout, timeout if lasting else timeout / 10),
+        started=job.started,
+        renew=Renewal(credentials, resolve, connect, job.output.note) if lasting else None,
+        enter=deadline.at_request,
+    )
+    site = Site(root, ask, Words(job.output, root), _at_once, lambda path: root.locate(path, b"/", lambda _: False))
+    return Bucket(site, source, lambda: probe(ask, store, entropy, _at_once))
+
+
+def _source(item: Item, job: Job) -> Source:
+    """The source that an item of `-creds` names, built when its turn has come."""
+    from publish.adapters.secret_directory import PrivateDirectory, SecretDirectory  # noqa: PLC0415  (start-up)
+    from publish.domain.credentials import FileItem, SecretItem  # noqa: PLC0415  (start-up)
+
+    if isinstance(item, SecretItem):
+        return SecretDirectory(item.name, item.path)
+    if isinstance(item, FileItem):
+        return PrivateDirectory(item.name, item.path)
+    raise CredentialsError(f"{item.name}: vault sources are not built yet")
+
+
+def _base_of_sources() -> bytes:
+    """What relative sources are relative to; where that is gone, nothing is found in it (C7)."""
+    try:
+        return os.getcwdb()
+    except OSError:
+        return b"/proc/self/cwd"
 
 
 def _one_by_one(work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
     return map(work, items)
+
+
+def _at_once(work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  (start-up)
+
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        yield from pool.map(work, items)
