@@ -22,9 +22,9 @@ class Stop:
             signal.signal(number, self._heard)
 
     def wait(self, seconds: float) -> None:
-        """Returns when `seconds` have passed, at once when it is asked to stop."""
+        """Returns when `seconds`, which may be below zero, have passed; at once when it is asked to stop."""
         if not self.asked:
-            select.select([self._bell], [], [], seconds)
+            select.select([self._bell], [], [], max(seconds, 0))
 
     def _heard(self, number: int, _frame: FrameType | None) -> None:
         if self.asked:

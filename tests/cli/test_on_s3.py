@@ -1,0 +1,294 @@
+"""The installed program on S3 roots: its words, its statuses, its time."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple
+
+import pytest
+
+from tests.support.program import Result, Word, run, start
+from tests.support.s3_roots import Place, make_place, private_directory, wire_to
+from tests.support.servers import S3Server, SeaweedFS, free_ports
+from tests.support.wire import Wire, drips, says, silence
+
+EXPIRED = says(403, "ExpiredToken")
+
+
+class Job(NamedTuple):
+    """A root on a server, a wire before it, and the flags to reach it through the wire."""
+
+    place: Place
+    wire: Wire
+    folder: Path
+    flags: tuple[str, ...]
+
+    def run(self, verb: str, *words: Word) -> Result:
+        return run(verb, *self.flags, *words)
+
+    def save(self, step: int) -> str:
+        self.place.fill(f"exec/a/checkpoint-{step}/trainer_state.json", body=b'{"global_step": %d}' % step)
+        return f"{self.place.url}/exec/a/checkpoint-{step}"
+
+    def watch(self, *words: Word) -> subprocess.Popen[bytes]:
+        line = ("-framework", "hf", "-epoch", "3", "-attempt", "a", *words)
+        return start("watch", *self.flags, *line)
+
+
+def make_job(server: S3Server, folder: Path, wire: Wire) -> Job:
+    place = make_place(server)
+    source = private_directory(folder / "creds", server, endpoint=wire.endpoint)
+    return Job(place, wire, folder, ("-checkpoint", place.url, "-creds", source))
+
+
+@pytest.fixture
+def job(moto: S3Server, tmp_path: Path) -> Iterator[Job]:
+    with wire_to(moto) as wire:
+        yield make_job(moto, tmp_path, wire)
+
+
+def said(process: subprocess.Popen[bytes]) -> bytes:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def noted(process: subprocess.Popen[bytes]) -> list[str]:
+    assert process.stderr is not None
+    return [line.removeprefix("publish: ") for line in process.stderr.read().decode().splitlines()]
+
+
+def test_each_verb_does_its_work(s3_server: S3Server, tmp_path: Path) -> None:
+    """resolve.1, publish.4, watch.1, watch.6, prune.1, probe.4"""
+    with wire_to(s3_server) as wire:
+        job = make_job(s3_server, tmp_path, wire)
+        url, creds = job.place.url, f"file:{tmp_path}/creds"
+        assert job.run("probe") == Result(0, f"probed {url} with the credentials of {creds}\n".encode(), b"")
+        assert job.run("resolve") == Result(0, b"", b"")
+        save = job.save(1)
+        published = job.run("publish", "-epoch", "2", save + "/", "1")
+        assert published.status == 0
+        assert f"(epoch 2, step 1, {save})\n".encode() in published.out
+        again = job.run("publish", "-epoch", "2", save, "1")
+        assert (again.status, again.out) == (0, b"")
+        assert again.notes[0].startswith("already published: ")
+        latest = job.save(2)
+        with job.watch("-interval", "50ms") as process:
+            assert f"(epoch 3, step 1, {save})\n".encode() in said(process)
+            assert f"(epoch 3, step 2, {latest})\n".encode() in said(process)
+            process.terminate()
+            assert process.wait(60) == 0
+        answer = job.run("resolve", "-probe")
+        assert answer == Result(
+            0, f"{latest}\n".encode(), f"publish: probed {url} with the credentials of {creds}\n".encode()
+        )
+        assert job.run("prune", "-keep", "1") == Result(0, f"removed {save}\n".encode(), b"")
+        assert not any("checkpoint-1" in path or path.startswith("prune") for path in job.place.paths())
+
+
+@pytest.mark.parametrize(
+    ("creds", "why"),
+    [
+        ("nonsense", "item 1 of the list has no colon"),
+        ("file:/x,", "item 2 of the list is empty"),
+        ("gopher:/x", "unknown kind"),
+        ("secret:/does/not/exist", "no source answered: secret:/does/not/exist: "),
+        ("secret:/does/not/exist,file:nor/this", "file:nor/this: "),
+        ("secret:/dev/null", "secret:/dev/null: "),
+    ],
+)
+def test_what_is_wrong_with_the_credentials_says_so_first(creds: str, why: str) -> None:
+    """C4, C6, probe.1"""
+    for verb in ("resolve", "prune", "probe"):
+        result = run(verb, "-checkpoint", "s3://bucket/run", "-creds", creds)
+        assert (result.status, result.out) == (1, b"")
+        (note,) = result.notes
+        assert note.startswith("credentials: ")
+        assert why in note
+
+
+def test_a_relative_source_is_below_the_working_directory(job: Job) -> None:
+    """C7"""
+    line = ("resolve", "-checkpoint", job.place.url, "-creds", "file:creds")
+    assert run(*line, cwd=job.folder) == Result(0, b"", b"")
+    assert "no source answered" in run(*line, cwd="/").notes[0]
+
+
+def test_the_first_source_that_answers_is_named(job: Job) -> None:
+    """C4, probe.4"""
+    creds = f"secret:/does/not/exist,file:{job.folder}/creds"
+    result = run("probe", "-checkpoint", job.place.url, "-creds", creds)
+    assert result.out.decode().endswith(f" with the credentials of file:{job.folder}/creds\n")
+
+
+def test_what_the_store_says_starts_with_the_store(job: Job) -> None:
+    """S7, F9"""
+    job.wire.spoil_all("GET", says(403, "AccessDenied"))
+    (note,) = job.run("resolve").notes
+    assert note.startswith("store: ")
+    assert "AccessDenied" in note
+    (note,) = job.run("probe").notes
+    assert note.startswith("store: probe: ")
+
+
+def test_a_foreign_name_in_the_log_is_no_fault_of_the_store(job: Job) -> None:
+    """L4, resolve.3"""
+    job.place.fill("pub/foreign")
+    result = job.run("resolve")
+    assert (result.status, result.out) == (1, b"")
+    assert "foreign" in result.notes[0]
+
+
+def test_a_save_that_is_not_there_or_not_below_the_root_fails(job: Job) -> None:
+    """publish.1, publish.2"""
+    for save in (f"{job.place.url}/exec/none", job.place.url, "s3://other/run/x", "/data/x", job.place.url + "-2/x"):
+        result = job.run("publish", "-epoch", "1", save, "5")
+        assert (result.status, result.out) == (1, b"")
+        assert len(result.notes) == 1
+
+
+@pytest.mark.parametrize("fault", [silence, drips])
+@pytest.mark.parametrize(("verb", "step"), [("resolve", "list pub/"), ("probe", "probe: write")])
+def test_a_verb_ends_when_its_time_is_over(job: Job, fault: object, verb: str, step: str) -> None:
+    """S5: with the step and the limit"""
+    for method in ("GET", "PUT"):
+        job.wire.spoil_all(method, silence if fault is silence else drips)
+    result = job.run(verb, "-timeout", "1s")
+    assert (result.status, result.out) == (1, b"")
+    assert result.notes == [f"store: {step}: out of time (-timeout 1s)"]
+
+
+def test_a_store_that_is_not_there_is_tried_for_a_tenth_of_the_time(tmp_path: Path, moto: S3Server) -> None:
+    """S2"""
+    (port,) = free_ports(1)
+    source = private_directory(tmp_path / "creds", moto, endpoint=f"http://127.0.0.1:{port}")
+    began = monotonic()
+    result = run("resolve", "-checkpoint", "s3://bucket/run", "-creds", source, "-timeout", "10s")
+    assert (result.status, result.out) == (1, b"")
+    assert result.notes[0].startswith("store: ")
+    assert monotonic() - began > 1
+
+
+def test_a_watch_renews_its_credentials_and_says_so(job: Job) -> None:
+    """S6"""
+    save = job.save(1)
+    job.wire.spoil("PUT", EXPIRED)
+    with job.watch("-interval", "1h") as process:
+        assert f"step 1, {save})".encode() in said(process)
+        job.save(2)
+        job.wire.spoil("GET", says(403, "InvalidAccessKeyId"))
+        process.send_signal(signal.SIGINT)
+        assert b"step 2, " in said(process)
+        assert process.wait(60) == 0
+        source = f"the credentials are now those of file:{job.folder}/creds"
+        assert noted(process) == [
+            "the store rejected the credentials (ExpiredToken); resolving the sources again",
+            source,
+            "the store rejected the credentials (InvalidAccessKeyId); resolving the sources again",
+            source,
+        ]
+
+
+def test_a_key_that_is_rotated_on_disk_and_at_the_store_is_picked_up(seaweedfs: SeaweedFS, tmp_path: Path) -> None:
+    """S6: InvalidAccessKeyId for real"""
+    place = make_place(seaweedfs)
+    old, new = seaweedfs.add_key(), seaweedfs.add_key()
+    source = private_directory(tmp_path / "creds", seaweedfs, key=old)
+    with wire_to(seaweedfs) as wire:
+        job = Job(place, wire, tmp_path, ("-checkpoint", place.url, "-creds", source))
+        job.save(1)
+        with job.watch("-interval", "1h") as process:
+            assert b"step 1, " in said(process)
+            for name, value in new._asdict().items():
+                (tmp_path / "creds" / name).write_text(value)
+            seaweedfs.remove_key(old)
+            job.save(2)
+            process.terminate()
+            assert b"step 2, " in said(process)
+            assert process.wait(60) == 0
+            assert noted(process)[0].startswith("the store rejected the credentials (InvalidAccessKeyId)")
+
+
+def test_a_watch_whose_renewed_credentials_are_refused_too_fails(job: Job) -> None:
+    """S6"""
+    job.save(1)
+    job.wire.spoil("PUT", EXPIRED, EXPIRED)
+    with job.watch() as process:
+        assert process.wait(60) == 1
+        notes = noted(process)
+        assert len(notes) == 3
+        assert notes[2].startswith("store: ")
+        assert "ExpiredToken" in notes[2]
+
+
+def test_a_watch_that_no_source_answers_any_more_fails(job: Job) -> None:
+    """S6"""
+    job.save(1)
+    with job.watch("-interval", "1h") as process:
+        assert b"step 1, " in said(process)
+        (job.folder / "creds").rename(job.folder / "gone")
+        job.wire.spoil_all("GET", EXPIRED)
+        process.terminate()
+        assert process.wait(60) == 1
+        assert noted(process)[1].startswith("credentials: no source answered: ")
+
+
+@pytest.mark.parametrize(("field", "value"), [("endpoint", "http://127.0.0.1:9"), ("region", "eu-west-1")])
+def test_a_watch_does_not_move_to_another_store(job: Job, field: str, value: str) -> None:
+    """S6"""
+    job.save(1)
+    with job.watch("-interval", "1h") as process:
+        assert b"step 1, " in said(process)
+        (job.folder / "creds" / field).write_text(value)
+        job.wire.spoil("GET", EXPIRED)
+        process.terminate()
+        assert process.wait(60) == 1
+        assert noted(process)[1].startswith(f"credentials: file:{job.folder}/creds: its {field} is another")
+
+
+def test_other_verbs_fail_on_the_first_refusal(job: Job) -> None:
+    """S6"""
+    job.wire.spoil("GET", EXPIRED)
+    result = job.run("resolve")
+    assert (result.status, result.out) == (1, b"")
+    assert "ExpiredToken" in result.notes[0]
+    assert len(job.wire.asked) == 1
+
+
+def test_every_scan_has_its_own_time_and_the_one_that_exceeds_it_ends_the_watch(job: Job) -> None:
+    """S5, F3"""
+    began = monotonic()
+    with job.watch("-interval", "10ms", "-timeout", "4s") as process:
+        step = 0
+        while monotonic() - began < 6:
+            step += 1
+            job.save(step)
+            assert f"step {step}, ".encode() in said(process)
+        job.wire.spoil_all("GET", silence)
+        assert process.wait(60) == 1
+        assert noted(process) == ["store: list exec/a/: out of time (-timeout 4s)"]
+
+
+def test_a_second_signal_ends_a_watch_that_waits_for_the_store(job: Job) -> None:
+    """watch.6"""
+    job.save(1)
+    with job.watch("-interval", "1h") as process:
+        assert b"step 1, " in said(process)
+        before = len(job.wire.asked)
+        job.wire.spoil_all("GET", silence)
+        process.terminate()
+        while len(job.wire.asked) == before:
+            continue
+        process.terminate()
+        assert process.wait(60) == -signal.SIGTERM
+
+
+def test_resolve_asks_for_the_log_and_nothing_else(job: Job) -> None:
+    """resolve.2"""
+    job.run("resolve")
+    (asked,) = job.wire.asked
+    assert asked.method == "GET"
+    assert asked.query["prefix"] == f"{job.place.root.prefix}/pub/"
