@@ -34,7 +34,9 @@ class Execution:
         """One more write of the save under way: weights, half a state, the whole state."""
         path = self.folder + b"/checkpoint-%d" % self.step
         state = b'{"global_step": %d}' % self.step
-        name, content = [(b"weights", b"w"), (b"trainer_state.json", state[:9]), (b"trainer_state.json", state)][self.written]
+        name, content = [(b"weights", b"w"), (b"trainer_state.json", state[:9]), (b"trainer_state.json", state)][
+            self.written
+        ]
         files[path + b"/" + name] = content
         self.written = (self.written + 1) % 3
         self.step += self.written == 0
@@ -51,6 +53,8 @@ class World(RuleBasedStateMachine):
     def begin(self) -> None:
         self.store = FakeStore(page_size=2)
         self.executions = [Execution(epoch=0, first_step=0)]
+        for _ in range(12):
+            self.executions[0].write_on(self.store.files)
         self.prunes: list[Actor] = []
         self.highest_epoch = -1
         self.ever_published: set[Entry] = set()
@@ -59,6 +63,7 @@ class World(RuleBasedStateMachine):
         watchers = [execution.watcher for execution in self.executions if execution.watcher]
         return [actor for actor in (*watchers, *self.prunes) if not actor.ended]
 
+    @precondition(lambda self: len(self.executions) < 4)
     @rule()
     def a_new_execution_starts_and_the_old_ones_may_live_on(self) -> None:
         last = latest(asking(self.store))
@@ -66,29 +71,32 @@ class World(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def training_goes_on(self, data: st.DataObject) -> None:
-        data.draw(st.sampled_from(self.executions)).write_on(self.store.files)
+        execution = data.draw(st.sampled_from(self.executions))
+        for _ in range(data.draw(st.sampled_from([1, 3, 12]))):
+            execution.write_on(self.store.files)
 
+    @precondition(lambda self: any(execution.watcher is None for execution in self.executions))
     @rule(data=st.data())
     def a_watch_begins(self, data: st.DataObject) -> None:
-        execution = data.draw(st.sampled_from(self.executions))
-        if execution.watcher is None:
+        execution = data.draw(st.sampled_from([one for one in self.executions if one.watcher is None]))
 
-            def work(store: Store) -> None:
-                watch = Watch(
-                    asking(store), FakeReport(), PosixRoot(b"/ckpt"), FRAMEWORKS["hf"], execution.folder, execution.epoch
-                )
-                watch.begin()
-                while True:
-                    watch.scan()
+        def work(store: Store) -> None:
+            watch = Watch(
+                asking(store), FakeReport(), PosixRoot(b"/ckpt"), FRAMEWORKS["hf"], execution.folder, execution.epoch
+            )
+            watch.begin()
+            while True:
+                watch.scan()
 
-            execution.watcher = Actor(self.store, work)
+        execution.watcher = Actor(self.store, work)
 
+    @precondition(lambda self: sum(not one.ended for one in self.prunes) < 2)
     @rule()
     def a_prune_begins(self) -> None:
         self.prunes.append(Actor(self.store, prune_all))
 
     @precondition(lambda self: self.actors())
-    @rule(data=st.data(), effects=st.integers(1, 8))
+    @rule(data=st.data(), effects=st.sampled_from([1, 2, 5, 30]))
     def an_actor_moves_on(self, data: st.DataObject, effects: int) -> None:
         actor = data.draw(st.sampled_from(self.actors()))
         for _ in range(effects):
@@ -103,7 +111,11 @@ class World(RuleBasedStateMachine):
 
     @invariant()
     def everything_holds(self) -> None:
-        assert [actor.failure for actor in (*self.prunes, *(e.watcher for e in self.executions if e.watcher)) if actor.failure] == []
+        assert [
+            actor.failure
+            for actor in (*self.prunes, *(e.watcher for e in self.executions if e.watcher))
+            if actor.failure
+        ] == []
         entries = {Entry.parse(name) for name in self.store.areas[Area.PUB]}
         self.ever_published |= entries
         last = latest(asking(self.store))

@@ -92,7 +92,9 @@ def failing(*faults: StoreFault) -> FakeStore:
     return Failing()
 
 
-@given(st.lists(st.sampled_from([Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.CONFLICT, Fault.RIVAL_WRITES]), max_size=8))
+@given(
+    st.lists(st.sampled_from([Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.CONFLICT, Fault.RIVAL_WRITES]), max_size=8)
+)
 def test_a_write_that_is_reported_is_there_whatever_was_lost(schedule: list[Fault]) -> None:
     """S2, S3, S4: and it gives up only after four conflicts."""
     inner = FakeStore()

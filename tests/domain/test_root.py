@@ -135,7 +135,14 @@ def test_a_root_behind_a_link_is_found_from_both_sides_and_links_below_it_stay()
 
 @pytest.mark.parametrize(
     "save",
-    [b"s3://bucket/prefixed/a", b"s3://bucket/a", b"s3://other/prefix/a", b"/prefix/a", b"a", b"s3://bucket/prefix/\xff"],
+    [
+        b"s3://bucket/prefixed/a",
+        b"s3://bucket/a",
+        b"s3://other/prefix/a",
+        b"/prefix/a",
+        b"a",
+        b"s3://bucket/prefix/\xff",
+    ],
 )
 def test_what_is_not_an_url_under_the_root_is_refused(save: bytes) -> None:
     """publish.1, L3."""

@@ -126,7 +126,10 @@ def test_a_pre_emption_save_that_begins_between_two_looks_is_not_taken_for_compl
     assert not HF.is_complete(ask, SAVE)
 
 
-@pytest.mark.parametrize(("state", "fault"), [(b'{"global_step": 6}', "not the step of the folder: 6"), (b"[", None), (b"[]", "not an object")])
+@pytest.mark.parametrize(
+    ("state", "fault"),
+    [(b'{"global_step": 6}', "not the step of the folder: 6"), (b"[", None), (b"[]", "not an object")],
+)
 def test_a_fault_names_the_file(state: bytes, fault: str | None) -> None:
     """watch.4."""
     ask = asking(store_with(trainer_state__json=state))

@@ -23,7 +23,9 @@ def test_the_latest_are_kept_and_the_others_removed(log: set[Entry], keep: int) 
 
 
 @given(st.sets(close_entries), st.sets(close_entries))
-def test_a_save_that_remaining_entries_need_stays_and_every_other_goes(removals: set[Entry], remaining: set[Entry]) -> None:
+def test_a_save_that_remaining_entries_need_stays_and_every_other_goes(
+    removals: set[Entry], remaining: set[Entry]
+) -> None:
     """prune.2."""
     folders = plan(removals, remaining)
     assert {folder.path for folder in folders} == {entry.path for entry in removals}

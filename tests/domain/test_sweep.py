@@ -235,7 +235,9 @@ def test_a_record_of_an_entry_that_is_kept_now_is_dropped() -> None:
 
 
 @given(st.integers(0, 40), st.sampled_from([Fault.CRASH, Fault.CRASH_AFTER]), st.integers(1, 3))
-def test_killed_anywhere_and_run_again_it_leaves_what_an_unkilled_prune_leaves(at: int, crash: Fault, keep: int) -> None:
+def test_killed_anywhere_and_run_again_it_leaves_what_an_unkilled_prune_leaves(
+    at: int, crash: Fault, keep: int
+) -> None:
     """prune.6, prune.7."""
 
     def fresh() -> FakeStore:

@@ -58,7 +58,9 @@ def test_a_whole_document_says_its_step(document: tuple[bytes, int], size: int) 
 
 
 @given(documents(), st.integers(1, 50), st.data())
-def test_every_strict_prefix_is_still_being_written(document: tuple[bytes, int], size: int, data: st.DataObject) -> None:
+def test_every_strict_prefix_is_still_being_written(
+    document: tuple[bytes, int], size: int, data: st.DataObject
+) -> None:
     """watch.4."""
     text = document[0].rstrip()
     cut = data.draw(st.integers(0, len(text) - 1))
@@ -84,7 +86,10 @@ def is_prefix_of_json(text: str) -> bool:
 damage = st.sampled_from([*'{}[]",:\\x0-+.eE \n\x00\x01', "nul", "1 1", '""', "\ufeff"])
 
 
-@given(st.sampled_from(['{"a": [1.5e3, "x\\u00e9"], "global_step": 7}', '{"global_step":7,"b":{"c":-Infinity,"d":null}}']), st.data())
+@given(
+    st.sampled_from(['{"a": [1.5e3, "x\\u00e9"], "global_step": 7}', '{"global_step":7,"b":{"c":-Infinity,"d":null}}']),
+    st.data(),
+)
 def test_a_damaged_middle_is_a_fault_and_nothing_else_is(document: str, data: st.DataObject) -> None:
     """watch.4: the reader and Python's own agree on every damaged text."""
     at = data.draw(st.integers(0, len(document)))
@@ -103,7 +108,9 @@ def test_a_damaged_middle_is_a_fault_and_nothing_else_is(document: str, data: st
     assert answer == step if type(step) is int else isinstance(answer, str)
 
 
-@pytest.mark.parametrize("text", [b"", b" \n", b"{", b'{"a', b'{"a"', b'{"a":', b"tru", b'"a', b"[1", b'{"a":-', b'{"a":"\\u12'])
+@pytest.mark.parametrize(
+    "text", [b"", b" \n", b"{", b'{"a', b'{"a"', b'{"a":', b"tru", b'"a', b"[1", b'{"a":-', b'{"a":"\\u12']
+)
 def test_nothing_and_beginnings_are_cut_off(text: bytes) -> None:
     """watch.4: only white space counts as cut off."""
     assert verdict(text) is None

@@ -28,9 +28,7 @@ class Run:
         self.counted = FaultyStore(self.store, [])
         self.report = FakeReport()
         self.saves = saves
-        self.watch = Watch(
-            asking(self.counted), self.report, PosixRoot(b"/ckpt"), FRAMEWORKS[framework], saves, epoch
-        )
+        self.watch = Watch(asking(self.counted), self.report, PosixRoot(b"/ckpt"), FRAMEWORKS[framework], saves, epoch)
 
     def save(self, step: int, state: bytes | None = None) -> bytes:
         path = (self.saves + b"/" if self.saves else b"") + f"checkpoint-{step}".encode()

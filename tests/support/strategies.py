@@ -10,7 +10,9 @@ uint64s = st.one_of(st.integers(0, MAX_UINT64), st.integers(0, 12), st.integers(
 
 _segments = st.one_of(
     st.binary(min_size=1, max_size=12).filter(lambda part: part not in (b".", b"..") and not set(part) & {0, 0x2F}),
-    st.sampled_from([b"pub", b"exec", b"a", b"...", b".metadata", b"checkpoint-1", b"checkpoint-10", b"\xff\xfe", b"\n"]),
+    st.sampled_from(
+        [b"pub", b"exec", b"a", b"...", b".metadata", b"checkpoint-1", b"checkpoint-10", b"\xff\xfe", b"\n"]
+    ),
 )
 paths = (
     st.lists(_segments, min_size=1, max_size=5)
