@@ -6,7 +6,10 @@ The only file of the package that touches botocore's untyped parts.
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
+import json
+from collections import OrderedDict
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -27,6 +30,8 @@ CONNECT_CAP = 10.0
 READ_CAP = 60.0
 # As many requests as a parallel prune has under way; more would wait for a connection.
 _CONNECTIONS = 32
+# The only version of S3's API that there is (botocore/data/s3).
+_API_VERSION = "2006-03-01"
 
 
 class NotFromS3(Exception):
@@ -97,7 +102,10 @@ def _settings(line: Line) -> dict[str, Any]:
 
 
 class _Models(botocore.loaders.Loader):
-    """botocore's own S3 model, found without a walk over the folders of 400 other services."""
+    """botocore's own S3 model, found without a walk over the folders of 400 other services.
+
+    It is read by whoever imported botocore, so from inside a zip too, where there are no folders.
+    """
 
     def __init__(self) -> None:
         # Neither AWS_DATA_PATH nor ~/.aws/models.
@@ -107,11 +115,22 @@ class _Models(botocore.loaders.Loader):
         return ["s3"]
 
     def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> Any:  # noqa: ANN401  (parsed JSON)
-        model: Any = super().load_service_model(service_name, type_name, api_version)
+        model: Any = super().load_service_model(service_name, type_name, api_version or _API_VERSION)
         if type_name == "service-2":
             # Nobody reads the rest of a listed object, and its date alone takes longer than all else.
             model["shapes"]["Object"]["members"] = {"Key": model["shapes"]["Object"]["members"]["Key"]}
         return model
+
+    def load_data_with_path(self, name: str) -> tuple[Any, str]:
+        path = f"{self.BUILTIN_DATA_PATH}/{name}.json"
+        importer: Any = botocore.loaders.__loader__
+        for suffix, unpack in ((".gz", gzip.decompress), ("", bytes)):
+            try:
+                content: bytes = unpack(importer.get_data(path + suffix))
+            except OSError:
+                continue
+            return json.loads(content, object_pairs_hook=OrderedDict), path
+        raise botocore.exceptions.DataNotFoundError(data_path=name)
 
 
 def _session() -> botocore.session.Session:
