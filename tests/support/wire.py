@@ -113,9 +113,14 @@ def lost_reply(exchange: Exchange) -> None:
 
 def reset_in_headers(exchange: Exchange) -> None:
     """It happens, and the connection breaks in the middle of the answer's headers."""
-    raw = exchange.forward().raw(exchange.asked.method)
-    exchange.send(raw[:30])
+    exchange.send(exchange.forward().raw(exchange.asked.method)[:15])
     exchange.close(reset=True)
+
+
+def cut_in_headers(exchange: Exchange) -> None:
+    """The same, but the connection ends as if all had been said."""
+    exchange.send(exchange.forward().raw(exchange.asked.method)[:30])
+    exchange.close()
 
 
 def truncated(exchange: Exchange) -> None:
@@ -214,6 +219,11 @@ class Wire:
         """The requests of this method so far, with `part` in their target."""
         return [asked for asked in self.asked if _matcher(method, part)(asked)]
 
+    @property
+    def connections(self) -> int:
+        """How many came so far."""
+        return self._server.accepted
+
     def stop(self) -> None:
         self.over.set()
         self._server.shutdown()
@@ -249,6 +259,7 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
+        self.accepted = 0
         self._open: set[socket.socket] = set()
         super().__init__(("127.0.0.1", 0), _Handler)
 
@@ -262,6 +273,7 @@ class _Server(ThreadingHTTPServer):
         self.server_close()
 
     def process_request_thread(self, request: socket.socket, client_address: object) -> None:  # type: ignore[override]  # typeshed's union
+        self.accepted += 1
         self._open.add(request)
         try:
             super().process_request_thread(request, client_address)

@@ -39,7 +39,7 @@ class NotFromS3(Exception):
 
 
 class CutOff(Exception):
-    """The connection ended before the answer did."""
+    """Part of the answer did not come. An end in the middle of the headers looks like their end."""
 
 
 class Line(NamedTuple):
@@ -69,7 +69,8 @@ def connect(credentials: Credentials, line: Line) -> S3Client:
     events.register("before-call.s3", _pin)
     events.register_last("before-call.s3.DeleteObjects", _digest)
     events.register_first("request-created.s3", _expect_nothing)
-    events.register_first("before-parse.s3", _check_answer)
+    # By wildcards, so that it runs before botocore's own handler, which makes a 500 of a 200 that it cannot read.
+    events.register("before-parse.*.*", _check_answer)
     return cast("S3Client", client)
 
 
@@ -166,19 +167,16 @@ def _expect_nothing(request: Any, **_: object) -> None:  # noqa: ANN401  (botoco
 
 
 def _check_answer(operation_model: Any, response_dict: dict[str, Any], **_: object) -> None:  # noqa: ANN401  (botocore's model)
-    """Raises CutOff or NotFromS3 where botocore would take part of an answer, or a web page, for one."""
-    body = response_dict["body"]
+    """Raises CutOff or NotFromS3 where botocore would take half an answer, or a web page, for a store's."""
+    headers, body = response_dict["headers"], response_dict["body"]
+    succeeded = response_dict["status_code"] == HTTPStatus.OK
+    if succeeded and "etag" not in headers and headers.get("content-type", "").lower().startswith("text/html"):
+        raise NotFromS3("the answer is a web page")
     if not isinstance(body, bytes) or operation_model.http["method"] == "HEAD":
         return
-    length = response_dict["headers"].get("content-length")
-    if length is not None and length.isdigit() and len(body) < int(length):
+    length = headers.get("content-length", "")
+    if length.isdigit() and len(body) < int(length):
         raise CutOff(f"{len(body)} of {length} bytes came")
-    if response_dict["status_code"] < HTTPStatus.MULTIPLE_CHOICES and _is_foreign(operation_model.name, body):
-        raise NotFromS3("the answer is not what S3 says")
-
-
-def _is_foreign(operation: str, body: bytes) -> bool:
-    if operation == "DeleteObjects":
-        # A quiet answer has no other sign of having been given by a store.
-        return b"DeleteResult" not in body and b"<Error" not in body
-    return body.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html"))
+    # A quiet answer has no other sign of having been given by a store.
+    if succeeded and operation_model.name == "DeleteObjects" and b"DeleteResult" not in body and b"<Error" not in body:
+        raise CutOff("the answer has no DeleteResult")

@@ -7,7 +7,7 @@ read is always the first; a failed write is the second unless the store's own co
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from botocore.exceptions import (
@@ -49,7 +49,7 @@ _REDIRECTS = range(300, 400)
 _REFUSALS = range(400, 500)
 _FAULTS = range(500, 600)
 # What urllib3 and the name look-up raise for a host that cannot be one.
-_NO_URL = (LocationValueError, UnicodeError)
+_NO_URL = (LocationValueError, UnicodeError, ParamValidationError)
 
 
 class _Verdict(NamedTuple):
@@ -118,7 +118,7 @@ class Translator:
         if isinstance(error, ClientError):
             code, message = said(error)
             return self.refusal(code, message, _status(error), request, write=write)
-        verdict = _transport(error)
+        verdict = _of_line(error)
         return _make(verdict, f"{request}: {self._clean(str(error))}", "", write=write)
 
     def refusal(self, code: str, message: str, status: int, request: str, *, write: bool) -> StoreFault:
@@ -162,24 +162,7 @@ def _of_status(status: int) -> _Verdict:
     return _Verdict(OutcomeUnknown if status in _FAULTS else Denied)
 
 
-def _transport(error: Exception) -> _Verdict:
-    # botocore's SSLError is one of its connection errors, so it is looked at first.
-    if isinstance(error, SSLError):
-        return _of_tls(error)
-    if isinstance(error, ProxyConnectionError):
-        return _of_proxy(error)
-    if isinstance(error, EndpointConnectionError | ConnectTimeoutError):
-        return _Verdict(Unreachable)
-    if isinstance(error, NotFromS3):
-        return _Verdict(Denied, _NOT_S3)
-    if isinstance(error, ParamValidationError) or any(isinstance(one, _NO_URL) for one in _causes(error)):
-        return _Verdict(Denied, _ENDPOINT)
-    if isinstance(error, HTTPClientError | BotoCoreError | ResponseParserError | CutOff):
-        return _Verdict(OutcomeUnknown)
-    raise error
-
-
-def _of_tls(error: SSLError) -> _Verdict:
+def _of_tls(error: Exception) -> _Verdict:
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return _Verdict(Denied, _TRUST)
@@ -188,7 +171,7 @@ def _of_tls(error: SSLError) -> _Verdict:
     return _Verdict(Denied, _WRONG_PROTOCOL)
 
 
-def _of_proxy(error: ProxyConnectionError) -> _Verdict:
+def _of_proxy(error: Exception) -> _Verdict:
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return _Verdict(Denied, _TRUST)
@@ -196,6 +179,45 @@ def _of_proxy(error: ProxyConnectionError) -> _Verdict:
         if "Tunnel connection failed: 4" in str(cause):
             return _Verdict(Denied, "the proxy refuses; check the proxy's rules and the endpoint")
     return _Verdict(Unreachable)
+
+
+def _of_connection(_: Exception) -> _Verdict:
+    return _Verdict(Unreachable)
+
+
+def _of_web_page(_: Exception) -> _Verdict:
+    return _Verdict(Denied, _NOT_S3)
+
+
+def _of_broken_line(error: Exception) -> _Verdict:
+    for cause in _causes(error):
+        if isinstance(cause, _NO_URL):
+            return _Verdict(Denied, _ENDPOINT)
+        # urllib3 trips over the method that a 303 asks for, since botocore's headers are bytes.
+        if isinstance(cause, TypeError):
+            return _Verdict(Denied, _ELSEWHERE)
+    return _Verdict(OutcomeUnknown)
+
+
+# The first that fits counts: botocore's SSLError and ProxyConnectionError are connection errors, too.
+_LINE: tuple[tuple[type[Exception], Callable[[Exception], _Verdict]], ...] = (
+    (SSLError, _of_tls),
+    (ProxyConnectionError, _of_proxy),
+    (EndpointConnectionError, _of_connection),
+    (ConnectTimeoutError, _of_connection),
+    (NotFromS3, _of_web_page),
+    (HTTPClientError, _of_broken_line),
+    (BotoCoreError, _of_broken_line),
+    (ResponseParserError, _of_broken_line),
+    (CutOff, _of_broken_line),
+)
+
+
+def _of_line(error: Exception) -> _Verdict:
+    for kind, verdict in _LINE:
+        if isinstance(error, kind):
+            return verdict(error)
+    raise error
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from botocore.exceptions import ClientError
 
-from publish.adapters.s3.client import Line, connect
+from publish.adapters.s3.client import CutOff, Line, connect
 from publish.adapters.s3.errors import NO_BATCHES, Translator, missing, nameless, said
 from publish.domain.credentials import Credentials
 from publish.domain.entry import spell
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # AWS, "Creating object key names".
 MAX_KEY = 1024
+# AWS, DeleteObjects: at most 1,000 keys a request. One is kept for the object at the save's own path.
+_PAGE = 999
 # One byte more than any state that is read, so that the reader sees that it is too much.
 _MOST = 64 * 2**20 + 1
 _PART = 2**20
@@ -84,7 +86,7 @@ class S3Store:
                 request["Body"] = body
             answer = self._client.put_object(**request)
             if not answer.get("ETag"):
-                raise self._no_answer("PUT", key, "ETag")
+                raise CutOff("the answer has no ETag")
 
     def remove(self, area: Area, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """One DeleteObjects, or single deletes where the store has none."""
@@ -117,7 +119,7 @@ class S3Store:
                     raise
             else:
                 if not answer.get("ETag"):
-                    raise self._no_answer("HEAD", key, "ETag")
+                    raise CutOff("the answer has no ETag")
                 return answer["ContentLength"]
         got = self._get(key)
         if got is None:
@@ -138,22 +140,19 @@ class S3Store:
         """
         key = self._key(path)
         folder = key + "/"
-        listed = self._list(folder)
+        listed = self._list(folder, limit=_PAGE)
         if not listed.keys and not self._is_object(key):
             return Removal(found=False, more=False)
         for marker in (folder + spell(name) for name in first):
             if marker in listed.keys or listed.after is not None:
                 self._delete_one(marker)
-        stuck = self._delete(listed.keys)
+        stuck = self._delete_page(listed, key)
         while stuck and listed.after is not None:
-            listed = self._list(folder, after=listed.after)
-            stuck |= self._delete(listed.keys)
-        more = listed.after is not None
-        if not more:
-            stuck |= self._delete([key])
+            listed = self._list(folder, after=listed.after, limit=_PAGE)
+            stuck |= self._delete_page(listed, key)
         if stuck:
             raise next(iter(stuck.values()))
-        return Removal(found=True, more=more)
+        return Removal(found=True, more=listed.after is not None)
 
     def delete(self, path: bytes) -> None:
         """Deletes one object, where there."""
@@ -178,12 +177,6 @@ class S3Store:
     def _request(self, method: str, key: str) -> str:
         return f"{method} s3://{self._bucket}/{key}"
 
-    def _no_answer(self, method: str, key: str, lacks: str) -> Denied:
-        return Denied(
-            f"{self._request(method, key)}: the answer has no {lacks}, so it is not an S3 store's "
-            "(check the endpoint and the proxy)"
-        )
-
     def _list(self, prefix: str, *, after: str | None = None, delimiter: str = "", limit: int = 0) -> _Listed:
         with self._asking("LIST", prefix, write=False):
             request: ListObjectsV2RequestTypeDef = {"Bucket": self._bucket, "Prefix": prefix}
@@ -195,12 +188,12 @@ class S3Store:
                 request["MaxKeys"] = limit
             answer = self._client.list_objects_v2(**request)
             if "IsTruncated" not in answer:
-                raise self._no_answer("LIST", prefix, "IsTruncated")
+                raise CutOff("the answer has no IsTruncated")
             keys = [one["Key"] for one in answer.get("Contents", ())]
             prefixes = [one["Prefix"] for one in answer.get("CommonPrefixes", ())]
             token = answer.get("NextContinuationToken") if answer["IsTruncated"] else None
             if answer["IsTruncated"] and not token:
-                raise self._no_answer("LIST", prefix, "NextContinuationToken")
+                raise CutOff("the answer has no NextContinuationToken")
             for key in (*keys, *prefixes):
                 if not key.startswith(prefix):
                     raise Denied(f"{self._request('LIST', prefix)}: the answer is about something else: {key}")
@@ -220,7 +213,7 @@ class S3Store:
                 raise
             if not answer.get("ETag"):
                 answer["Body"].close()
-                raise self._no_answer("GET", key, "ETag")
+                raise CutOff("the answer has no ETag")
             return answer
 
     def _parts(self, got: GetObjectOutputTypeDef, key: str) -> Iterator[bytes]:
@@ -236,6 +229,9 @@ class S3Store:
                 yield part
         finally:
             body.close()
+
+    def _delete_page(self, listed: _Listed, save: str) -> dict[str, Denied]:
+        return self._delete(listed.keys if listed.after is not None else [*listed.keys, save])
 
     def _delete(self, keys: list[str]) -> dict[str, Denied]:
         """Deletes at most 1,000 keys; returns those that the store will not delete, with why."""

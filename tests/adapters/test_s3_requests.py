@@ -1,0 +1,228 @@
+"""What the S3 store sends, read off the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from publish.adapters.s3 import S3Store
+from publish.domain.errors import AlreadyThere, Denied
+from publish.domain.ports import Area
+from publish.domain.root import S3Root
+from tests.support.moto_server import Moto
+from tests.support.s3_roots import PREFIX, Place, make_place, paths_of, wire_to
+from tests.support.servers import SeaweedFS, make_bucket
+from tests.support.wire import Wire, says
+
+NAME = b"00000000000000000001-00000000000000000002-MFRGG"
+
+
+@pytest.fixture
+def place(moto: Moto) -> Place:
+    return make_place(moto)
+
+
+@pytest.fixture
+def wire(moto: Moto) -> Iterator[Wire]:
+    with wire_to(moto) as wire:
+        yield wire
+
+
+@pytest.fixture
+def store(place: Place, wire: Wire) -> S3Store:
+    return place.store(wire.endpoint)
+
+
+def everything(store: S3Store) -> None:
+    """Calls each method so that each kind of request is sent."""
+    store.names(Area.PUB, None)
+    store.create(Area.PUB, NAME)
+    store.put(b"beside", b"some bytes", only_if_new=False)
+    store.has_save(b"a/save")
+    store.folders(b"a", None)
+    store.size(b"beside")
+    for part in store.read(b"beside") or ():
+        assert part
+    store.remove(Area.PUB, [NAME, NAME + b"2"])
+    store.remove_save(b"beside", [b".metadata"])
+    store.delete(b"beside")
+
+
+def test_an_entry_is_put_without_a_body_and_on_condition_that_its_name_is_free(store: S3Store, wire: Wire) -> None:
+    """L7"""
+    store.create(Area.PUB, NAME)
+    (put,) = wire.asked
+    assert put.method == "PUT"
+    assert put.header("if-none-match") == "*"
+    assert put.body == b""
+    assert put.header("content-length") == "0"
+
+
+def test_every_request_is_path_style_and_signed_with_v4_for_s3(store: S3Store, place: Place, wire: Wire) -> None:
+    """S1"""
+    everything(store)
+    assert len(wire.asked) > 10
+    for asked in wire.asked:
+        assert asked.path.startswith(f"/{place.root.bucket}")
+        authorization = asked.header("authorization")
+        assert authorization is not None
+        assert authorization.startswith("AWS4-HMAC-SHA256 Credential=")
+        assert "/us-east-1/s3/aws4_request," in authorization
+        assert asked.header("host") == wire.endpoint.removeprefix("http://")
+
+
+def test_no_request_carries_what_a_compatible_store_may_choke_on(store: S3Store, wire: Wire) -> None:
+    """S1"""
+    everything(store)
+    for asked in wire.asked:
+        names = {name.lower() for name, _ in asked.headers}
+        assert not names & {"expect", "transfer-encoding", "content-encoding", "x-amz-trailer"}
+        assert not [name for name in names if "checksum" in name]
+        assert asked.header("user-agent").startswith("publish/")  # type: ignore[union-attr]  # a missing one fails too
+
+
+def test_a_batch_of_deletes_carries_the_digest_that_every_store_takes(store: S3Store, wire: Wire) -> None:
+    """AWS, DeleteObjects: Content-MD5."""
+    store.remove(Area.PUB, [NAME, NAME + b"2"])
+    (post,) = wire.sent("POST")
+    assert post.header("content-md5")
+
+
+def test_a_name_that_makes_aws_clients_sign_for_another_service_does_not(moto: Moto, wire: Wire) -> None:
+    """S1"""
+    bucket = "odd--use1-az4--x-s3"
+    wire.spoil_all("GET", says(404, "NoSuchBucket"))
+    with pytest.raises(Denied):
+        Place(moto, S3Root(bucket, PREFIX)).store(wire.endpoint).names(Area.PUB, None)
+    (asked,) = wire.asked
+    assert asked.path == f"/{bucket}"
+    assert "/us-east-1/s3/aws4_request," in str(asked.header("authorization"))
+
+
+@pytest.mark.parametrize("bucket", ["UPPER_case", "a.b.c", "a_b-c.d"])
+def test_every_bucket_name_that_a_root_may_have_is_asked_for_as_it_is(bucket: str, moto: Moto, wire: Wire) -> None:
+    """R2"""
+    wire.spoil_all("GET", says(404, "NoSuchBucket"))
+    with pytest.raises(Denied):
+        Place(moto, S3Root(bucket, PREFIX)).store(wire.endpoint).names(Area.PUB, None)
+    assert [asked.path for asked in wire.asked] == [f"/{bucket}"]
+
+
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [
+        (b"a//b", "a//b"),
+        (b"a/./b", "a/./b"),
+        (b"a/../b", "a/../b"),
+        (b"/a", "/a"),
+        (b"a b+c%2F", "a%20b%2Bc%252F"),
+        ("größe/日".encode(), "gr%C3%B6%C3%9Fe/%E6%97%A5"),
+    ],
+)
+def test_keys_go_out_as_they_are(path: bytes, sent: str, store: S3Store, place: Place, wire: Wire) -> None:
+    """R2, L3: nothing is normalised on the way."""
+    store.size(path)
+    assert [asked.path for asked in wire.asked] == [f"/{place.root.bucket}/{PREFIX}/{sent}"]
+
+
+def test_the_folder_of_a_listing_goes_out_as_it_is(store: S3Store, wire: Wire) -> None:
+    """R2"""
+    store.folders(b"exec/../a+b", None)
+    assert [asked.query["prefix"] for asked in wire.asked] == [f"{PREFIX}/exec/../a+b/"]
+    assert [asked.query["delimiter"] for asked in wire.asked] == ["/"]
+
+
+def test_the_log_is_read_with_lists_of_its_folder_alone(seaweedfs: SeaweedFS) -> None:
+    """resolve.2: one LIST a page."""
+    place = make_place(seaweedfs)
+    place.fill(*(f"pub/{number:04}" for number in range(1001)), "pub2/x", "other")
+    with wire_to(seaweedfs) as wire:
+        store = place.store(wire.endpoint)
+        first = store.names(Area.PUB, None)
+        assert first.after is not None
+        second = store.names(Area.PUB, first.after)
+    assert second.after is None
+    assert [*first.names, *second.names] == [b"%04d" % number for number in range(1001)]
+    assert paths_of(wire) == [f"GET /{place.root.bucket}"] * 2
+    assert {asked.query["prefix"] for asked in wire.asked} == {f"{PREFIX}/pub/"}
+
+
+def test_a_save_is_removed_with_its_marker_first_and_alone(store: S3Store, place: Place, wire: Wire) -> None:
+    """prune.6"""
+    place.fill("run/checkpoint-1/a", "run/checkpoint-1/trainer_state.json", "run/checkpoint-1/z/.metadata")
+    store.remove_save(b"run/checkpoint-1", [b"trainer_state.json", b".metadata"])
+    changing = [asked for asked in wire.asked if asked.method != "GET"]
+    marker, rest = changing[0], changing[1:]
+    assert (marker.method, marker.path) == (
+        "DELETE",
+        f"/{place.root.bucket}/{PREFIX}/run/checkpoint-1/trainer_state.json",
+    )
+    assert [asked.method for asked in rest] == ["POST"]
+    assert place.paths() == []
+
+
+def test_a_marker_that_is_not_on_the_first_page_goes_first_all_the_same(seaweedfs: SeaweedFS) -> None:
+    """prune.6"""
+    place = make_place(seaweedfs)
+    place.fill(*(f"s/a{number:04}" for number in range(1000)), "s/trainer_state.json")
+    with wire_to(seaweedfs) as wire:
+        assert place.store(wire.endpoint).remove_save(b"s", [b"trainer_state.json"]) == (True, True)
+        assert [asked.method for asked in wire.asked] == ["GET", "DELETE", "POST"]
+    assert place.paths() == ["s/a0999"]
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(501, "NotImplemented"), (405, "MethodNotAllowed"), (400, "MissingContentMD5"), (501, "")]
+)
+def test_where_a_store_has_no_batch_delete_keys_go_one_by_one(
+    status: int, code: str, store: S3Store, place: Place, wire: Wire
+) -> None:
+    wire.spoil_all("POST", says(status, code))
+    place.fill(*(f"pub/{name}" for name in "abcde"))
+    assert store.remove(Area.PUB, [b"a", b"b", b"c"]) == {}
+    assert store.remove(Area.PUB, [b"d", b"e"]) == {}
+    assert place.paths() == []
+    # It is asked once, and remembered.
+    assert len(wire.sent("POST")) == 1
+    assert len(wire.sent("DELETE")) == 5
+
+
+def test_a_key_that_xml_cannot_hold_goes_alone_and_batches_stay(store: S3Store, place: Place, wire: Wire) -> None:
+    place.fill("s/a", "s/b", "t/c", "t/d")
+    wire.spoil("POST", says(400, "MalformedXML"))
+    store.remove_save(b"s", ())
+    store.remove_save(b"t", ())
+    assert len(wire.sent("POST")) == 2
+    assert place.paths() == []
+
+
+def test_a_head_that_is_refused_is_asked_again_as_a_get_that_says_why(store: S3Store, place: Place, wire: Wire) -> None:
+    """S6"""
+    place.fill("s/.metadata", body=b"four")
+    wire.spoil("HEAD", says(403))
+    assert store.size(b"s/.metadata") == 4
+    assert [asked.method for asked in wire.asked] == ["HEAD", "GET"]
+
+
+def test_a_state_is_read_no_further_than_a_byte_over_64_mib(store: S3Store, place: Place) -> None:
+    """watch.4"""
+    place.fill("big", body=bytes(2**26 + 2**20))
+    parts = store.read(b"big")
+    assert parts is not None
+    assert sum(map(len, parts)) == 2**26 + 1
+
+
+def test_what_was_sent_last_is_what_is_found(store: S3Store) -> None:
+    store.create(Area.PUB, NAME)
+    with pytest.raises(AlreadyThere):
+        store.create(Area.PUB, NAME)
+    assert store.names(Area.PUB, None) == ([NAME], None)
+
+
+def test_requests_of_a_client_share_a_connection(moto: Moto, wire: Wire) -> None:
+    """Loading the trusted roots takes longer than a request."""
+    store = Place(moto, S3Root(make_bucket(moto), PREFIX)).store(wire.endpoint)
+    for _ in range(5):
+        store.create(Area.PUB, NAME + str(_).encode())
+    assert wire.connections == 1

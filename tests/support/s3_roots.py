@@ -1,0 +1,93 @@
+"""Stores of the adapter's own on S3 servers, each in a bucket of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from botocore.auth import S3SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials as Signer
+
+from publish.adapters.s3 import Line, S3Store
+from publish.domain.root import S3Root
+from tests.support.servers import Key, S3Server, behind, credentials, make_bucket
+from tests.support.wire import Asked, Wire
+
+# Any PEM bundle; a test that looks at trust makes its own.
+BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
+PREFIX = "team/run"
+
+
+class Place(NamedTuple):
+    """A root on a server, and what to look at it with, without the adapter."""
+
+    server: S3Server
+    root: S3Root
+
+    @property
+    def url(self) -> str:
+        return f"s3://{self.root.bucket}/{self.root.prefix}"
+
+    def fill(self, *paths: str, body: bytes = b"x") -> None:
+        client = behind(self.server)
+
+        def put(path: str) -> None:
+            client.put_object(Bucket=self.root.bucket, Key=f"{self.root.prefix}/{path}", Body=body)
+
+        with ThreadPoolExecutor(8) as pool:
+            for _ in pool.map(put, paths):
+                pass
+
+    def keys(self, prefix: str | None = None) -> list[str]:
+        """All keys of the bucket, below the root and beside it."""
+        pages = (
+            behind(self.server).get_paginator("list_objects_v2").paginate(Bucket=self.root.bucket, Prefix=prefix or "")
+        )
+        return [one["Key"] for page in pages for one in page.get("Contents", [])]
+
+    def paths(self) -> list[str]:
+        """All keys below the root, relative to it."""
+        base = self.root.prefix + "/"
+        return [key.removeprefix(base) for key in self.keys(base)]
+
+    def store(self, endpoint: str | None = None, key: Key | None = None, line: Line | None = None) -> S3Store:
+        return S3Store(self.root, credentials(self.server, key, endpoint), line or Line(None, BUNDLE, 20.0))
+
+
+def make_place(server: S3Server, prefix: str = PREFIX) -> Place:
+    return Place(server, S3Root(make_bucket(server), prefix))
+
+
+def resigning(key: Key) -> Callable[[Asked], Asked]:
+    """Signs a request that a wire has changed once more, for a server that looks at signatures."""
+
+    def resign(asked: Asked) -> Asked:
+        kept = [(name, value) for name, value in asked.headers if name.lower() != "authorization"]
+        url = f"http://{asked.header('host')}{asked.target}"
+        request = AWSRequest(asked.method, url, headers=dict(kept), data=asked.body)
+        S3SigV4Auth(Signer(key.access_key_id, key.secret_access_key), "s3", "us-east-1").add_auth(request)
+        return asked._replace(headers=list(request.headers.items()))
+
+    return resign
+
+
+def wire_to(server: S3Server) -> Wire:
+    return Wire(server.endpoint, resigning(server.key))
+
+
+def paths_of(wire: Wire) -> list[str]:
+    return [f"{asked.method} {urlsplit(asked.target).path}" for asked in wire.asked]
+
+
+def private_directory(folder: Path, server: S3Server, endpoint: str | None = None, key: Key | None = None) -> str:
+    """A `file:` source for a server, or for what stands before it."""
+    key = key or server.key
+    folder.mkdir(mode=0o700)
+    fields = {"endpoint": endpoint or server.endpoint, **key._asdict()}
+    for name, value in fields.items():
+        (folder / name).write_text(value + "\n")
+    return f"file:{folder}"
