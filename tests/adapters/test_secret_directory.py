@@ -340,8 +340,10 @@ def test_a_link_to_a_file_is_followed(read: Read, directory: Path, top: Path) ->
     assert read(directory) == CREDENTIALS
 
 
-def test_no_descriptor_is_left_open(read: Read, directory: Path) -> None:
+def test_no_descriptor_is_left_open(read: Read, directory: Path, top: Path) -> None:
+    mounted = MountedSecret(top / "mounted", KEYS)
     before = os.listdir("/proc/self/fd")
+    secret(mounted.directory)
     read(directory)
     (directory / "region").mkdir()
     refusal(lambda: read(directory))

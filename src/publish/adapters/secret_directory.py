@@ -172,10 +172,7 @@ def _content(descriptor: int, name: str) -> str:
         if not stat.S_ISREG(mode):
             raise CredentialsError(f"a {'directory' if stat.S_ISDIR(mode) else 'special file'} is no field: {name}")
         raw = b""
-        while len(raw) <= MAX_BYTES:
-            part = os.read(descriptor, MAX_BYTES + 1 - len(raw))
-            if not part:
-                break
+        while part := os.read(descriptor, MAX_BYTES + 1 - len(raw)):
             raw += part
     except OSError as fault:
         raise CredentialsError(f"the file cannot be read ({fault.strerror}): {name}") from fault
