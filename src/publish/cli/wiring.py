@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from publish.cli.report import Words
 from publish.cli.site import Bucket, Job, Site, working_directory
-from publish.domain.errors import CredentialsError
 from publish.domain.requests import Requests
 from publish.domain.retry import Patience
 from publish.domain.root import PosixRoot, S3Root
@@ -85,14 +84,25 @@ def bucket(job: Job, root: S3Root, deadline: Deadline, *, lasting: bool = False)
 
 def _source(item: Item, job: Job) -> Source:
     """The source that an item of `-creds` names, built when its turn has come."""
-    from publish.adapters.secret_directory import PrivateDirectory, SecretDirectory  # noqa: PLC0415  (start-up)
+    from publish.adapters import secret_directory as files  # noqa: PLC0415  (start-up)
     from publish.domain.credentials import FileItem, SecretItem  # noqa: PLC0415  (start-up)
 
     if isinstance(item, SecretItem):
-        return SecretDirectory(item.name, item.path)
+        return files.SecretDirectory(item.name, item.path)
     if isinstance(item, FileItem):
-        return PrivateDirectory(item.name, item.path)
-    raise CredentialsError(f"{item.name}: vault sources are not built yet")
+        return files.PrivateDirectory(item.name, item.path)
+
+    from publish.adapters.trust import node_roots  # noqa: PLC0415  (start-up)
+    from publish.adapters.vault import VaultSource  # noqa: PLC0415  (start-up)
+
+    return VaultSource(
+        item.name,
+        item.location,
+        trust=node_roots(),
+        environment=job.env,
+        read_directory=files.read_private_directory,
+        read_file=files.read_secret_file,
+    )
 
 
 def _base_of_sources() -> bytes:
