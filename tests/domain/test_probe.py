@@ -1,0 +1,284 @@
+"""The probe's verdict on stores of every kind, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from publish.domain.entry import Entry
+from publish.domain.errors import (
+    AlreadyThere,
+    Conflict,
+    Denied,
+    OutcomeUnknown,
+    OutOfTime,
+    PublishError,
+    Refused,
+    Unavailable,
+    Unreachable,
+)
+from publish.domain.ports import Area, Page
+from publish.domain.probe import WRITERS, ProbeFailed, probe
+from publish.domain.requests import Requests
+from publish.domain.retry import Patience
+from tests.support.asking import asking
+from tests.support.fakes import FakeClock, FakeEntropy, FakeStore
+
+STEPS = ["write", "read", "conditional write", "list", "delete"]
+
+
+class Objects:
+    """A store of objects; `before` and `after` a request may raise, told its step and how many came before it."""
+
+    def __init__(self) -> None:
+        self.objects: dict[bytes, bytes] = {}
+        self.names_in_pub: list[list[bytes]] = [[Entry.of(1, 1, b"a").name], [Entry.of(1, 2, b"a").name]]
+        self.asked: list[str] = []
+        self.before: Callable[[str, int], None] = lambda step, count: None
+        self.after: Callable[[str, int], None] = lambda step, count: None
+
+    def put(self, path: bytes, body: bytes, *, only_if_new: bool) -> None:
+        with self._request("conditional write" if only_if_new else "write"):
+            if only_if_new and not self.lets_in(path, body):
+                raise AlreadyThere("taken")
+            self.objects[path] = body
+
+    def lets_in(self, path: bytes, body: bytes) -> bool:
+        return path not in self.objects
+
+    def read(self, path: bytes) -> Iterator[bytes] | None:
+        with self._request("read"):
+            if path not in self.objects:
+                return None
+            content = self.objects[path]
+            return iter([content[:3], content[3:]])
+
+    def delete(self, path: bytes) -> None:
+        with self._request("delete"):
+            self.objects.pop(path, None)
+
+    def names(self, area: Area, after: str | None) -> Page:
+        with self._request("list"):
+            assert area is Area.PUB
+            page = int(after or 0)
+            return Page(self.names_in_pub[page], str(page + 1) if page + 1 < len(self.names_in_pub) else None)
+
+    def _request(self, step: str) -> _Hooks:
+        return _Hooks(self, step)
+
+
+class _Hooks:
+    def __init__(self, store: Objects, step: str) -> None:
+        self._store = store
+        self._step = step
+
+    def __enter__(self) -> None:
+        self._count = self._store.asked.count(self._step)
+        self._store.asked.append(self._step)
+        self._store.before(self._step, self._count)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._store.after(self._step, self._count)
+
+
+def run(store: Objects, ask: Requests | None = None) -> None:
+    probe(ask or asking(FakeStore()), store, FakeEntropy(), map)
+
+
+def failing(step: str, fault: PublishError) -> Callable[[str, int], None]:
+    """Raises `fault` at the first request of a step, and at its tries to come."""
+    failed: list[int] = []
+
+    def before(asked: str, count: int) -> None:
+        if asked == step and (count == 0 or failed):
+            failed.append(count)
+            raise fault
+
+    return before
+
+
+def test_a_sound_store_passes_and_nothing_of_the_probe_is_left() -> None:
+    """probe.2, probe.3, probe.4"""
+    store = Objects()
+    run(store)
+    assert store.objects == {}
+    assert [step for step in STEPS if step in store.asked] == STEPS
+    assert store.asked.count("list") == 2
+    assert store.asked.count("conditional write") == 1 + WRITERS
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("fault", [Denied("no"), Refused("nobody", "InvalidAccessKeyId")])
+def test_a_step_that_fails_is_named_and_what_was_written_is_removed(step: str, fault: PublishError) -> None:
+    """probe.1, probe.4"""
+    store = Objects()
+    failed: list[int] = []
+
+    def before(asked: str, count: int) -> None:
+        if asked == step and not failed:
+            failed.append(count)
+            raise fault
+
+    store.before = before
+    with pytest.raises(ProbeFailed, match=f"^probe: {step}: {fault}$"):
+        run(store)
+    assert store.objects == {}
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("fault", [Unavailable("busy"), OutcomeUnknown("cut off"), Conflict("another")])
+def test_a_passing_fault_is_got_over(step: str, fault: PublishError) -> None:
+    """S2, S4"""
+    store = Objects()
+
+    def before(asked: str, count: int) -> None:
+        if asked == step and count == 0:
+            raise fault
+
+    store.before = before
+    run(store)
+    assert store.objects == {}
+
+
+def test_a_store_that_writes_over_an_object_does_not_honour_conditional_writes() -> None:
+    """probe.2"""
+    store = Objects()
+    store.lets_in = lambda path, body: True  # type: ignore[method-assign]  # a store that does not look
+    with pytest.raises(ProbeFailed, match=r"^probe: conditional write: the store does not honour conditional writes"):
+        run(store)
+    assert store.objects == {}
+
+
+@pytest.mark.parametrize("let_in", [2, WRITERS])
+def test_a_store_that_looks_but_races_is_found_out(let_in: int) -> None:
+    """probe.3"""
+    store = Objects()
+    # The first writers look before any of them has written.
+    store.lets_in = lambda path, body: (  # type: ignore[method-assign]  # a store whose look and write are two steps
+        path.endswith(b"-race") and store.asked.count("conditional write") <= 1 + let_in
+    )
+    with pytest.raises(ProbeFailed, match=f"when writers race: {let_in} of {WRITERS} got the same name"):
+        run(store)
+    assert store.objects == {}
+
+
+def test_a_race_that_nobody_wins_is_found_out() -> None:
+    """probe.3"""
+    store = Objects()
+    store.lets_in = lambda path, body: False  # type: ignore[method-assign]  # a store that lets nobody in
+    with pytest.raises(ProbeFailed, match=f"when writers race: 0 of {WRITERS}"):
+        run(store)
+
+
+def test_a_race_whose_winner_is_not_what_is_kept_is_found_out() -> None:
+    """probe.3"""
+    store = Objects()
+
+    def after(asked: str, count: int) -> None:
+        if asked == "conditional write" and count == 1:
+            (race,) = (path for path in store.objects if path.endswith(b"-race"))
+            store.objects[race] = b"somebody else's"
+
+    store.after = after
+    with pytest.raises(ProbeFailed, match="when writers race"):
+        run(store)
+
+
+@pytest.mark.parametrize("writer", range(1, 1 + WRITERS))
+def test_a_writer_that_lost_its_reply_is_told_by_what_it_wrote(writer: int) -> None:
+    """probe.4: the one that won is told that its own object is in its way."""
+    store = Objects()
+
+    def before(asked: str, count: int) -> None:
+        # All before it are turned away as by a conflict that stays, so that it is the one who wins.
+        if asked == "conditional write" and 1 <= count < 1 + 4 * (writer - 1):
+            raise Conflict("another is at it")
+
+    def after(asked: str, count: int) -> None:
+        if asked == "conditional write" and count == 1 + 4 * (writer - 1):
+            raise OutcomeUnknown("no reply")
+
+    store.before, store.after = before, after
+    run(store)
+    assert store.objects == {}
+
+
+def test_what_is_read_back_must_be_what_was_written() -> None:
+    """probe.2"""
+    store = Objects()
+
+    def after(asked: str, count: int) -> None:
+        if asked == "write":
+            store.objects = dict.fromkeys(store.objects, b"something else")
+
+    store.after = after
+    with pytest.raises(ProbeFailed, match=r"^probe: read: the store gives back something else"):
+        run(store)
+    assert store.objects == {}
+
+
+def test_an_object_that_is_not_there_when_read_back_is_a_failure() -> None:
+    """probe.2"""
+    store = Objects()
+    store.after = lambda asked, count: store.objects.clear() if asked == "write" else None
+    with pytest.raises(ProbeFailed, match=r"^probe: read: "):
+        run(store)
+
+
+def test_a_foreign_name_in_the_log_fails_the_list() -> None:
+    """L4"""
+    store = Objects()
+    store.names_in_pub = [[b"README"]]
+    with pytest.raises(ProbeFailed, match=r"^probe: list: not the name of a publication: README"):
+        run(store)
+    assert store.objects == {}
+
+
+def test_a_store_that_cannot_be_reached_is_not_asked_to_clean_up() -> None:
+    """S2: a tenth of the time for the step, and none for what cannot be there."""
+    store = Objects()
+    store.before = failing("write", Unreachable("nobody there"))
+    with pytest.raises(ProbeFailed, match=r"^probe: write: nobody there"):
+        run(store)
+    assert set(store.asked) == {"write"}
+
+
+def test_running_out_of_time_names_the_step_once() -> None:
+    """S5"""
+    store = Objects()
+    store.before = failing("read", Unavailable("busy"))
+    ask = asking(FakeStore(), clock=FakeClock(), patience=Patience(total=5.0, unreachable=0.5))
+    with pytest.raises(OutOfTime, match=r"^probe: read: out of time \(-timeout 5s\): busy"):
+        run(store, ask)
+    assert store.objects == {}
+
+
+def test_a_clean_up_that_fails_does_not_hide_the_step_that_did() -> None:
+    """probe.4"""
+    store = Objects()
+
+    def before(asked: str, count: int) -> None:
+        if asked in ("list", "delete"):
+            raise Denied(f"no {asked}")
+
+    store.before = before
+    with pytest.raises(ProbeFailed, match=r"^probe: list: no list$"):
+        run(store)
+
+
+def test_two_probes_use_names_of_their_own() -> None:
+    """probe.2: fresh names."""
+    store = Objects()
+    used: set[bytes] = set()
+
+    def after(asked: str, count: int) -> None:
+        used.update(store.objects)
+
+    store.after = after
+    entropy = FakeEntropy()
+    for _ in range(2):
+        probe(asking(FakeStore()), store, entropy, map)
+    assert len(used) == 4
+    assert not [path for path in used if b"/" in path]
