@@ -96,14 +96,15 @@ def _check_client_certificate(values: Mapping[str, str]) -> None:
         )
     if not given:
         return
-    for name in names:
+    certificate, key = (_path(values[name]) for name in names)
+    for name, path in zip(names, (certificate, key), strict=True):
         try:
-            read_regular(values[name])
+            read_regular(path)
         except (OSError, ValueError) as fault:
             raise CredentialsError(f"the file named in {name} cannot be read: {_reason(fault)}") from None
     try:
         # A key that needs a pass phrase is refused, where the default would ask at the terminal.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(values[names[0]], values[names[1]], password="")
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(certificate, key, password="")
     except (OSError, ValueError) as fault:
         reason = _reason(fault)
         raise CredentialsError(f"VAULT_CLIENT_CERT and VAULT_CLIENT_KEY name no pair: {reason}") from None
@@ -116,16 +117,16 @@ def _check_roots(values: Mapping[str, str]) -> None:
     value = values[name]
     try:
         if name == "VAULT_CACERT_BYTES":
-            _need_certificate(os.fsencode(value))
-        elif name == "VAULT_CACERT" or not os.path.isdir(value):
-            _need_certificate(read_regular(value))
+            _need_certificate(_path(value))
+        elif name == "VAULT_CACERT" or not os.path.isdir(_path(value)):
+            _need_certificate(read_regular(_path(value)))
         else:
-            _walk(value)
+            _walk(_path(value))
     except (OSError, ValueError) as fault:
         raise CredentialsError(f"{name} names no PEM certificate that can be read: {_reason(fault)}") from None
 
 
-def _walk(directory: str) -> None:
+def _walk(directory: bytes) -> None:
     """Every file below; a link to a directory is to Go a file that cannot be read."""
     with os.scandir(directory) as entries:
         for entry in entries:
@@ -145,6 +146,11 @@ def _need_certificate(text: bytes) -> None:
             continue
         return
     raise ValueError("there is no PEM certificate in it")
+
+
+def _path(value: str) -> bytes:
+    """As it stood in the environment; what is not UTF-8 stands in `value` as surrogates (PEP 383)."""
+    return value.encode("utf-8", "surrogateescape")
 
 
 def _reason(fault: OSError | ValueError) -> str:

@@ -26,7 +26,7 @@ def certificates(text: bytes) -> list[bytes]:
     return found
 
 
-def read_regular(path: str | bytes) -> bytes:
+def read_regular(path: bytes) -> bytes:
     """A regular file's content. Raises OSError, or ValueError for what is no such file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     with open(descriptor, "rb") as file:
