@@ -130,6 +130,8 @@ class _Removal:
         try:
             with opened(name, _DIRECTORY_ITSELF, parent) as directory:
                 self._empty(directory, path, depth)
+        except FileNotFoundError:
+            return  # another prune was faster
         except NotADirectoryError:
             # Swapped for a link or a file meanwhile, which goes as such.
             self._try(os.unlink, parent, name, path)
