@@ -39,8 +39,9 @@ coverage: .venv/.ready
 acceptance: .venv/.ready .venv-acceptance/.ready
 	PUBLISH_TEST_TORCH_PYTHON=.venv-acceptance/bin/python $(PYTEST) -m acceptance $(PYTEST_ARGS)
 
+test-containers: export PUBLISH_TEST_SERVERS ?= pulled
 test-containers: .venv/.ready
-	PUBLISH_TEST_SERVERS=containers $(PYTEST) -m 'servers or containers' $(PYTEST_ARGS)
+	$(PYTEST) -m 'servers or containers' $(PYTEST_ARGS)
 
 test-slurm: .venv/.ready
 	$(PYTEST) -m slurm $(PYTEST_ARGS)

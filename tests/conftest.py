@@ -7,12 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.moto_server import Moto
-from tests.support.servers import S3Server, SeaweedFS
+from tests.support.servers import KeyedServer, S3Server
+from tests.support.ways import start_store
 
 
 @pytest.fixture(scope="session")
-def seaweedfs() -> Iterator[SeaweedFS]:
-    server = SeaweedFS()
+def seaweedfs() -> Iterator[KeyedServer]:
+    """SeaweedFS, or the store that PUBLISH_TEST_SERVERS puts in its place."""
+    server = start_store()
     yield server
     server.stop()
 

@@ -12,7 +12,7 @@ from publish.domain.ports import Area
 from publish.domain.root import S3Root
 from tests.support.moto_server import Moto
 from tests.support.s3_roots import PREFIX, Place, make_place, paths_of, wire_to
-from tests.support.servers import SeaweedFS, make_bucket
+from tests.support.servers import KeyedServer, make_bucket
 from tests.support.wire import Wire, says
 
 NAME = b"00000000000000000001-00000000000000000002-MFRGG"
@@ -133,7 +133,7 @@ def test_the_folder_of_a_listing_goes_out_as_it_is(store: S3Store, wire: Wire) -
     assert [asked.query["delimiter"] for asked in wire.asked] == ["/"]
 
 
-def test_the_log_is_read_with_lists_of_its_folder_alone(seaweedfs: SeaweedFS) -> None:
+def test_the_log_is_read_with_lists_of_its_folder_alone(seaweedfs: KeyedServer) -> None:
     """resolve.2: one LIST a page."""
     place = make_place(seaweedfs)
     place.fill(*(f"pub/{number:04}" for number in range(1001)), "pub2/x", "other")
@@ -162,7 +162,7 @@ def test_a_save_is_removed_with_its_marker_first_and_alone(store: S3Store, place
     assert place.paths() == []
 
 
-def test_a_marker_that_is_not_on_the_first_page_goes_first_all_the_same(seaweedfs: SeaweedFS) -> None:
+def test_a_marker_that_is_not_on_the_first_page_goes_first_all_the_same(seaweedfs: KeyedServer) -> None:
     """prune.6"""
     place = make_place(seaweedfs)
     place.fill(*(f"s/a{number:04}" for number in range(1000)), "s/trainer_state.json")

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.program import Result, Word, run, start
 from tests.support.s3_roots import Place, make_place, private_directory, wire_to
-from tests.support.servers import S3Server, SeaweedFS, free_ports
+from tests.support.servers import KeyedServer, S3Server, free_ports
 from tests.support.wire import Wire, drips, says, silence
 
 EXPIRED = says(403, "ExpiredToken")
@@ -192,7 +192,7 @@ def test_a_watch_renews_its_credentials_and_says_so(job: Job) -> None:
         ]
 
 
-def test_a_key_that_is_rotated_on_disk_and_at_the_store_is_picked_up(seaweedfs: SeaweedFS, tmp_path: Path) -> None:
+def test_a_key_that_is_rotated_on_disk_and_at_the_store_is_picked_up(seaweedfs: KeyedServer, tmp_path: Path) -> None:
     """S6: InvalidAccessKeyId for real"""
     place = make_place(seaweedfs)
     old, new = seaweedfs.add_key(), seaweedfs.add_key()

@@ -1,0 +1,56 @@
+"""How this test run starts its servers, which PUBLISH_TEST_SERVERS says:
+
+- `processes`: SeaweedFS and OpenBao as they come from PyPI, on this machine
+- `built`: the same programs in containers, from images that are built of nothing else
+- `pulled`: MinIO and Vault, in containers, from their makers' images, which
+  PUBLISH_TEST_MINIO_IMAGE and PUBLISH_TEST_VAULT_IMAGE replace by others
+
+Without it they are processes where this machine can run them, and pulled elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from tests.support.servers import KeyedServer, SeaweedFS
+
+MINIO = (
+    "quay.io/minio/minio:RELEASE.2025-09-07T16-13-09Z"
+    "@sha256:14cea493d9a34af32f524e538b8346cf79f3321eff8e708c1e2960462bd8936e"
+)
+VAULT = "hashicorp/vault:1.21.4@sha256:4e33b126a59c0c333b76fb4e894722462659a6bec7c48c9ee8cea56fccfd2569"
+WEED = Path(sys.executable).with_name("weed")
+
+
+def way() -> str:
+    """`processes`, `built` or `pulled`."""
+    wanted = os.environ.get("PUBLISH_TEST_SERVERS")
+    if wanted is None:
+        return "processes" if WEED.exists() else "pulled"
+    assert wanted in {"processes", "built", "pulled"}, f"PUBLISH_TEST_SERVERS is not a way to start servers: {wanted}"
+    return wanted
+
+
+def image(name: str, pinned: str) -> str:
+    """The image to pull."""
+    return os.environ.get(f"PUBLISH_TEST_{name}_IMAGE", pinned)
+
+
+def describe() -> str:
+    """For pytest's header."""
+    return {
+        "processes": "SeaweedFS and OpenBao, as processes",
+        "built": "SeaweedFS and OpenBao, in containers built here",
+        "pulled": f"{image('MINIO', MINIO)} and {image('VAULT', VAULT)}, in containers",
+    }[way()]
+
+
+def start_store() -> KeyedServer:
+    """The S3 store of this run."""
+    if way() == "processes":
+        return SeaweedFS()
+    from tests.support import contained  # noqa: PLC0415  (the engine's client takes a second to import)
+
+    return contained.MinIO() if way() == "pulled" else contained.ContainedSeaweedFS()
