@@ -77,7 +77,7 @@ class Container:
 
     def wait(self) -> int:
         """The status with which the container ends by itself."""
-        return int(self._container.wait()["StatusCode"])
+        return int(self._container.wait())
 
     def said(self) -> str:
         return "".join(part.decode(errors="replace") for part in self._container.get_logs())[-4000:]
@@ -104,8 +104,9 @@ class Image:
         """Builds it if need be; returns its tag."""
         digest = hashlib.sha256(self._recipe.encode())
         for inside, outside in sorted(self._files.items()):
-            status = outside.stat()
-            digest.update(f"{inside} {outside} {status.st_size} {status.st_mtime_ns}\n".encode())
+            # A folder is taken for unchanged as long as nothing is added to it or removed.
+            content = outside.read_bytes() if outside.is_file() else str(outside.stat().st_mtime_ns).encode()
+            digest.update(f"{inside} {hashlib.sha256(content).hexdigest()}\n".encode())
         tag = f"publish-test/{self._name}:{digest.hexdigest()[:16]}"
         client = engine()
         try:
