@@ -23,10 +23,16 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def run(image: str, *arguments: str, mounted: Path) -> str:
     """Runs it to its end, on the machine's network; returns all that it said."""
-    volumes = [(str(mounted), str(mounted), "rw")]
-    # As the user who runs the tests, whose folder of credentials is.
-    limits = {"read_only": True, "cap_drop": ["ALL"], "user": f"{os.getuid()}:{os.getgid()}"}
-    container = Container(image, arguments, volumes=volumes, network_mode="host", **limits)
+    container = Container(
+        image,
+        arguments,
+        volumes=[(str(mounted), str(mounted), "rw")],
+        network_mode="host",
+        read_only=True,
+        cap_drop=["ALL"],
+        # The user who runs the tests, whose folder of credentials it is.
+        user=f"{os.getuid()}:{os.getgid()}",
+    )
     try:
         status = container.wait()
         said = container.said()
