@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count
 
 import pytest
 
 from publish.domain.append import publish_save
 from publish.domain.entry import Entry
 from publish.domain.errors import AlreadyThere, Conflict, Malformed, Misconfigured, OutcomeUnknown
-from publish.domain.ports import Area, Page, Store
+from publish.domain.ports import Area, Store
+from publish.domain.requests import pages
 from publish.domain.resolve import latest
 from publish.domain.saves import MARKERS
 from publish.domain.sweep import prune
@@ -22,23 +22,11 @@ NAME = Entry.of(1, 2, b"run/checkpoint-2").name
 
 
 def names(store: Store, area: Area = Area.PUB) -> list[bytes]:
-    return sorted(listed(lambda after: store.names(area, after)))
+    return sorted(pages(asking(store), "list", lambda store, after: store.names(area, after)))
 
 
 def folders(store: Store, path: bytes) -> list[bytes]:
-    return sorted(listed(lambda after: store.folders(path, after)))
-
-
-def listed(page):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201  (a helper of two lines)
-    found: list[bytes] = []
-    after: str | None = None
-    for _ in count():
-        part: Page = page(after)
-        found += part.names
-        after = part.after
-        if after is None:
-            return found
-    return found
+    return sorted(pages(asking(store), "list", lambda store, after: store.folders(path, after)))
 
 
 def remove_all(store: Store, path: bytes) -> bool:
@@ -101,7 +89,7 @@ def test_foreign_names_are_listed_and_not_passed_over(ground: Ground, store: Sto
     """L4."""
     ground.fill("pub/README", "pub/.hidden", f"pub/{NAME.decode()}")
     assert names(store) == sorted([b".hidden", NAME, b"README"])
-    with pytest.raises(Malformed, match="(README|hidden)"):
+    with pytest.raises(Malformed, match=r"(README|hidden)"):
         latest(asking(store))
 
 
@@ -121,7 +109,7 @@ def test_an_entry_whose_name_fits_exactly_is_made_and_a_longer_one_refused(store
     store.refuse_oversized(longest)
     store.create(Area.PUB, longest)
     assert names(store) == [longest]
-    with pytest.raises(Misconfigured, match="[0-9]"):
+    with pytest.raises(Misconfigured, match=r"[0-9]"):
         store.refuse_oversized(Entry.of(1, 1, b"p" * 700).name)
 
 
@@ -207,8 +195,13 @@ def test_a_reader_during_a_writer_sees_what_was_there_before(ground: Ground) -> 
     reader, writer = ground.store(), ground.store()
     first = Entry.of(1, 0, b"a")
     writer.create(Area.PUB, first.name)
+
+    def write() -> None:
+        for step in range(1, 40):
+            writer.create(Area.PUB, Entry.of(1, step, b"a").name)
+
     with ThreadPoolExecutor(1) as pool:
-        writing = pool.submit(lambda: [writer.create(Area.PUB, Entry.of(1, step, b"a").name) for step in range(1, 40)])
+        writing = pool.submit(write)
         seen = [latest(asking(reader))]
         while not writing.done():
             seen.append(latest(asking(reader)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum, auto
 from typing import TypeVar
 
@@ -54,10 +55,8 @@ class FaultyStore:
         if fault is Fault.CONFLICT:
             raise Conflict("another put is in flight")
         if fault is Fault.RIVAL_WRITES:
-            try:
+            with suppress(AlreadyThere):
                 self._inner.create(area, name)
-            except AlreadyThere:
-                pass
         self._do(fault, lambda: self._inner.create(area, name), writes=True)
 
     def remove(self, area: Area, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:

@@ -48,7 +48,8 @@ class PosixStore:
                     return Page([entry.name for entry in scan if _is_regular(entry)], None)
             except FileNotFoundError:
                 self._require_root()
-                if os.path.lexists(folder):
+                # What is no link may have been made since; it was not there when it was asked for.
+                if os.path.islink(folder):
                     raise _no_directory(folder) from None
                 return Page([], None)
             except NotADirectoryError:
