@@ -21,7 +21,7 @@ _TUNNEL = re.compile(r"Tunnel connection failed: ([0-9]{3})\b")
 def fault_of(error: Exception) -> CredentialsError:
     """SourceAbsent or CredentialsError for whatever a request raised."""
     causes = list(_causes(error))
-    who = "its proxy" if any(isinstance(cause, ProxyError) for cause in causes) else "it"
+    who = "the proxy" if any(isinstance(cause, ProxyError) for cause in causes) else "the server"
     for kind, judge in _TABLE:
         for cause in causes:
             if isinstance(cause, kind):

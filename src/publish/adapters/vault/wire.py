@@ -139,7 +139,7 @@ class _Wire(RawAdapter):  # type: ignore[misc]  # hvac is untyped
         """One request and its answer, in a thread of its own: a socket's time-outs never end a drip."""
         limit = min(self.most, self._left())
         if limit <= 0:
-            raise SourceAbsent("it cannot be reached: it had no more time")
+            raise SourceAbsent("the server cannot be reached: no time was left")
         outcome: list[Answer | CredentialsError] = []
         ended = threading.Event()
 
@@ -154,7 +154,7 @@ class _Wire(RawAdapter):  # type: ignore[misc]  # hvac is untyped
 
         threading.Thread(target=send, daemon=True).start()
         if not ended.wait(limit):
-            raise SourceAbsent(f"it cannot be reached: there was no whole answer within {limit:.3g} s")
+            raise SourceAbsent(f"the server cannot be reached: there was no whole answer within {limit:.3g} s")
         if isinstance(outcome[0], CredentialsError):
             raise outcome[0]
         return outcome[0]
