@@ -50,7 +50,8 @@ test-install: .venv/.ready
 	$(PYTEST) -m install $(PYTEST_ARGS)
 
 bench: .venv/.ready pyz
-	.venv/bin/python bench/run.py
+	.venv/bin/python bench/local.py dist/publish.pyz
+	for bench in bench/s3*.py; do test ! -e $$bench || .venv/bin/python $$bench || exit; done
 
 pyz: .venv/.ready
 	.venv/bin/python tools/make_pyz.py dist/publish.pyz

@@ -1,0 +1,102 @@
+"""Start-up, parsing and a big log on a directory, each beside what it is measured against.
+
+Ratios count: absolute times are the machine's. `local.py [publish.pyz]`.
+"""
+
+from __future__ import annotations
+
+import compileall
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from base64 import b32decode
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from publish.domain.entry import Entry
+
+PYTHON = sys.executable
+PUBLISH = str(Path(PYTHON).with_name("publish"))
+SOURCES = Path(__file__).parents[1] / "src"
+MANY = 100_000
+# What a job script's shell has; above all no PYTHON* that would change the interpreter's start.
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C"}
+
+
+def main() -> None:
+    # As an installer leaves them: a start that compiles is no start to measure.
+    compileall.compile_dir(SOURCES, quiet=1)
+    with tempfile.TemporaryDirectory() as folder:
+        start_up(Path(folder, "small"), sys.argv[1:])
+        parsing()
+        big_log(Path(folder, "big"))
+
+
+def start_up(root: Path, singles: Sequence[str]) -> None:
+    """Whole processes, from exec to exit."""
+    (root / "pub").mkdir(parents=True)
+    (root / "pub" / name(1)).touch()
+    resolve = ["resolve", "-checkpoint", str(root)]
+    heading("start-up: `publish resolve` on a directory against `python -c pass`")
+    base = seconds_of([PYTHON, "-c", "pass"])
+    show("python -c pass", base, base)
+    show("publish resolve", seconds_of([PUBLISH, *resolve]), base)
+    for single in singles:
+        show(f"python {Path(single).name} resolve", seconds_of([PYTHON, single, *resolve]), base)
+
+
+def parsing() -> None:
+    """Names to entries, in one process."""
+    names = [name(step).encode() for step in range(MANY)]
+    heading(f"parsing {MANY:,} names against their base32 alone, by the standard library")
+    base = seconds_to(lambda: [b32decode(one[42:] + b"=" * (-len(one[42:]) % 8)) for one in names])
+    show("b32decode", base, base)
+    show("Entry.parse", seconds_to(lambda: [Entry.parse(one) for one in names]), base)
+
+
+def big_log(root: Path) -> None:
+    """A log that nobody ever pruned."""
+    (root / "pub").mkdir(parents=True)
+    for step in range(MANY):
+        os.close(os.open(root / "pub" / name(step), os.O_CREAT | os.O_WRONLY))
+    heading(f"{MANY:,} entries in a directory: `publish resolve` against the sorted list of their names")
+    base = seconds_of(["ls", str(root / "pub")])
+    show("ls", base, base)
+    show("find -name '*'", seconds_of(["find", str(root / "pub"), "-name", "*"]), base)
+    show("publish resolve", seconds_of([PUBLISH, "resolve", "-checkpoint", str(root)]), base)
+
+
+def name(step: int) -> str:
+    return Entry.of(1, step, b"exec/run-1/checkpoint-%d" % step).name.decode()
+
+
+def seconds_of(command: Sequence[str], times: int = 15) -> float:
+    """The fastest of several runs: what disturbs a run only ever makes it slower."""
+
+    def run() -> None:
+        subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, check=True)
+
+    return seconds_to(run, times)
+
+
+def seconds_to(work: Callable[[], object], times: int = 5) -> float:
+    best = float("inf")
+    for _ in range(times):
+        begun = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - begun)
+    return best
+
+
+def heading(text: str) -> None:
+    print(f"\n{text}", flush=True)
+
+
+def show(what: str, seconds: float, base: float) -> None:
+    print(f"  {what:32} {seconds * 1000:9.1f} ms  {seconds / base:6.2f} x", flush=True)
+
+
+if __name__ == "__main__":
+    main()
