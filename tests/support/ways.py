@@ -4,6 +4,8 @@
 - `built`: the same programs in containers, from images that are built of nothing else
 - `pulled`: MinIO and Vault, in containers, from their makers' images, which
   PUBLISH_TEST_MINIO_IMAGE and PUBLISH_TEST_VAULT_IMAGE replace by others
+- `http://KEY:SECRET@HOST:PORT`: any S3 store that is running already, to see what the contract's
+  suite (`-m servers tests/contract`) says of it; OpenBao as a process
 
 Without it they are processes where this machine can run them, and pulled elsewhere.
 """
@@ -13,10 +15,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
 from tests.support.authority import Authority
 from tests.support.openbao import OpenBao
-from tests.support.servers import KeyedServer, SeaweedFS
+from tests.support.servers import Key, KeyedServer, SeaweedFS
 
 MINIO = (
     "quay.io/minio/minio:RELEASE.2025-09-07T16-13-09Z"
@@ -26,12 +30,37 @@ VAULT = "hashicorp/vault:1.21.4@sha256:4e33b126a59c0c333b76fb4e894722462659a6bec
 WEED = Path(sys.executable).with_name("weed")
 
 
+class NamedStore(NamedTuple):
+    """A store that somebody else started. Each test makes a bucket in it."""
+
+    endpoint: str
+    key: Key
+
+    @classmethod
+    def of(cls, url: str) -> NamedStore:
+        parts = urlsplit(url)
+        assert parts.username, "the URL of a store holds its key and secret"
+        assert parts.password, "the URL of a store holds its key and secret"
+        host = parts.netloc.rpartition("@")[2]
+        return cls(f"{parts.scheme}://{host}", Key(unquote(parts.username), unquote(parts.password)))
+
+    def add_key(self) -> Key:
+        raise AssertionError("a store that is only named gives no keys")
+
+    def remove_key(self, key: Key) -> None:
+        raise AssertionError("a store that is only named takes no keys")
+
+    def stop(self) -> None:
+        """It is not ours."""
+
+
 def way() -> str:
-    """`processes`, `built` or `pulled`."""
+    """`processes`, `built`, `pulled` or a URL."""
     wanted = os.environ.get("PUBLISH_TEST_SERVERS")
     if wanted is None:
         return "processes" if WEED.exists() else "pulled"
-    assert wanted in {"processes", "built", "pulled"}, f"PUBLISH_TEST_SERVERS is not a way to start servers: {wanted}"
+    known = wanted in {"processes", "built", "pulled"} or wanted.startswith(("http://", "https://"))
+    assert known, f"PUBLISH_TEST_SERVERS is not a way to start servers: {wanted}"
     return wanted
 
 
@@ -42,17 +71,20 @@ def image(name: str, pinned: str) -> str:
 
 def describe() -> str:
     """For pytest's header."""
-    return {
+    words = {
         "processes": "SeaweedFS and OpenBao, as processes",
         "built": "SeaweedFS and OpenBao, in containers built here",
         "pulled": f"{image('MINIO', MINIO)} and {image('VAULT', VAULT)}, in containers",
-    }[way()]
+    }
+    return words.get(way()) or f"{NamedStore.of(way()).endpoint}, as it is, and OpenBao, as a process"
 
 
 def start_store() -> KeyedServer:
     """The S3 store of this run."""
     if way() == "processes":
         return SeaweedFS()
+    if "://" in way():
+        return NamedStore.of(way())
     from tests.support import contained  # noqa: PLC0415  (the engine's client takes a second to import)
 
     return contained.MinIO() if way() == "pulled" else contained.ContainedSeaweedFS()
@@ -60,7 +92,7 @@ def start_store() -> KeyedServer:
 
 def start_vault(authority: Authority | None = None) -> OpenBao:
     """The Vault server of this run."""
-    if way() == "processes":
+    if way() == "processes" or "://" in way():
         return OpenBao(authority)
     from tests.support import contained  # noqa: PLC0415  (the same)
 
