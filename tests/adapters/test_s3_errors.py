@@ -23,7 +23,7 @@ from publish.domain.errors import (
 from publish.domain.ports import Area
 from publish.domain.root import S3Root
 from tests.support.moto_server import Moto
-from tests.support.s3_roots import BUNDLE, PREFIX, Place, make_place
+from tests.support.s3_roots import BUNDLE, Place, make_place
 from tests.support.servers import Key, credentials, free_ports
 from tests.support.wire import (
     Fault,
@@ -246,9 +246,9 @@ def test_a_missing_object_is_none_and_not_a_fault(store: S3Store) -> None:
     assert store.read(b"nowhere") is None
 
 
-def test_what_one_key_of_a_batch_meets_is_that_keys_alone(store: S3Store, wire: Wire) -> None:
+def test_what_one_key_of_a_batch_meets_is_that_keys_alone(store: S3Store, place: Place, wire: Wire) -> None:
     """prune.5"""
-    body = f"<Error><Key>{PREFIX}/pub/b</Key><Code>AccessDenied</Code><Message>locked</Message></Error>"
+    body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>AccessDenied</Code><Message>locked</Message></Error>"
     wire.spoil("POST", answering(f"<DeleteResult>{body}</DeleteResult>"))
     stuck = store.remove(Area.PUB, [b"a", b"b", b"c"])
     assert list(stuck) == [b"b"]
@@ -258,10 +258,10 @@ def test_what_one_key_of_a_batch_meets_is_that_keys_alone(store: S3Store, wire: 
 
 @pytest.mark.parametrize(("code", "kind"), [("SlowDown", Unavailable), ("InternalError", OutcomeUnknown)])
 def test_what_a_key_may_get_over_is_the_whole_batchs_to_try_again(
-    code: str, kind: type[StoreFault], store: S3Store, wire: Wire
+    code: str, kind: type[StoreFault], store: S3Store, place: Place, wire: Wire
 ) -> None:
     """S2"""
-    body = f"<Error><Key>{PREFIX}/pub/b</Key><Code>{code}</Code></Error>"
+    body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>{code}</Code></Error>"
     wire.spoil("POST", answering(f"<DeleteResult>{body}</DeleteResult>"))
     with pytest.raises(StoreFault) as raised:
         store.remove(Area.PUB, [b"a", b"b"])
@@ -321,7 +321,7 @@ def test_a_region_that_cannot_be_one_is_the_credentials_fault(moto: Moto) -> Non
     """C3"""
     wrong = credentials(moto)._replace(region="no/region")
     with pytest.raises(CredentialsError, match="not a region"):
-        S3Store(S3Root("bucket", PREFIX), wrong, Line(None, BUNDLE, 5.0)).names(Area.PUB, None)
+        S3Store(S3Root("bucket", "run"), wrong, Line(None, BUNDLE, 5.0)).names(Area.PUB, None)
 
 
 def answering(body: str) -> Fault:

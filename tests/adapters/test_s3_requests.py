@@ -11,8 +11,8 @@ from publish.domain.errors import AlreadyThere, Denied
 from publish.domain.ports import Area
 from publish.domain.root import S3Root
 from tests.support.moto_server import Moto
-from tests.support.s3_roots import PREFIX, Place, make_place, paths_of, wire_to
-from tests.support.servers import KeyedServer, make_bucket
+from tests.support.s3_roots import Place, make_place, paths_of, wire_to
+from tests.support.servers import KeyedServer
 from tests.support.wire import Wire, says
 
 NAME = b"00000000000000000001-00000000000000000002-MFRGG"
@@ -94,7 +94,7 @@ def test_a_name_that_makes_aws_clients_sign_for_another_service_does_not(moto: M
     bucket = "odd--use1-az4--x-s3"
     wire.spoil_all("GET", says(404, "NoSuchBucket"))
     with pytest.raises(Denied):
-        Place(moto, S3Root(bucket, PREFIX)).store(wire.endpoint).names(Area.PUB, None)
+        Place(moto, S3Root(bucket, "run")).store(wire.endpoint).names(Area.PUB, None)
     (asked,) = wire.asked
     assert asked.path == f"/{bucket}"
     assert "/us-east-1/s3/aws4_request," in str(asked.header("authorization"))
@@ -105,7 +105,7 @@ def test_every_bucket_name_that_a_root_may_have_is_asked_for_as_it_is(bucket: st
     """R2"""
     wire.spoil_all("GET", says(404, "NoSuchBucket"))
     with pytest.raises(Denied):
-        Place(moto, S3Root(bucket, PREFIX)).store(wire.endpoint).names(Area.PUB, None)
+        Place(moto, S3Root(bucket, "run")).store(wire.endpoint).names(Area.PUB, None)
     assert [asked.path for asked in wire.asked] == [f"/{bucket}"]
 
 
@@ -123,13 +123,13 @@ def test_every_bucket_name_that_a_root_may_have_is_asked_for_as_it_is(bucket: st
 def test_keys_go_out_as_they_are(path: bytes, sent: str, store: S3Store, place: Place, wire: Wire) -> None:
     """R2, L3: nothing is normalised on the way."""
     store.size(path)
-    assert [asked.path for asked in wire.asked] == [f"/{place.root.bucket}/{PREFIX}/{sent}"]
+    assert [asked.path for asked in wire.asked] == [f"/{place.root.bucket}/{place.root.prefix}/{sent}"]
 
 
-def test_the_folder_of_a_listing_goes_out_as_it_is(store: S3Store, wire: Wire) -> None:
+def test_the_folder_of_a_listing_goes_out_as_it_is(store: S3Store, place: Place, wire: Wire) -> None:
     """R2"""
     store.folders(b"exec/../a+b", None)
-    assert [asked.query["prefix"] for asked in wire.asked] == [f"{PREFIX}/exec/../a+b/"]
+    assert [asked.query["prefix"] for asked in wire.asked] == [f"{place.root.prefix}/exec/../a+b/"]
     assert [asked.query["delimiter"] for asked in wire.asked] == ["/"]
 
 
@@ -145,7 +145,7 @@ def test_the_log_is_read_with_lists_of_its_folder_alone(seaweedfs: KeyedServer) 
     assert second.after is None
     assert [*first.names, *second.names] == [b"%04d" % number for number in range(1001)]
     assert paths_of(wire) == [f"GET /{place.root.bucket}"] * 2
-    assert {asked.query["prefix"] for asked in wire.asked} == {f"{PREFIX}/pub/"}
+    assert {asked.query["prefix"] for asked in wire.asked} == {f"{place.root.prefix}/pub/"}
 
 
 def test_a_save_is_removed_with_its_marker_first_and_alone(store: S3Store, place: Place, wire: Wire) -> None:
@@ -156,7 +156,7 @@ def test_a_save_is_removed_with_its_marker_first_and_alone(store: S3Store, place
     marker, rest = changing[0], changing[1:]
     assert (marker.method, marker.path) == (
         "DELETE",
-        f"/{place.root.bucket}/{PREFIX}/run/checkpoint-1/trainer_state.json",
+        f"/{place.root.bucket}/{place.root.prefix}/run/checkpoint-1/trainer_state.json",
     )
     assert [asked.method for asked in rest] == ["POST"]
     assert place.paths() == []
@@ -220,9 +220,8 @@ def test_what_was_sent_last_is_what_is_found(store: S3Store) -> None:
     assert store.names(Area.PUB, None) == ([NAME], None)
 
 
-def test_requests_of_a_client_share_a_connection(moto: Moto, wire: Wire) -> None:
+def test_requests_of_a_client_share_a_connection(store: S3Store, wire: Wire) -> None:
     """Loading the trusted roots takes longer than a request."""
-    store = Place(moto, S3Root(make_bucket(moto), PREFIX)).store(wire.endpoint)
-    for _ in range(5):
-        store.create(Area.PUB, NAME + str(_).encode())
+    for number in range(5):
+        store.create(Area.PUB, NAME + b"%d" % number)
     assert wire.connections == 1

@@ -1,7 +1,8 @@
-"""Stores of the adapter's own on S3 servers, each in a bucket of its own."""
+"""Stores of the adapter's own on S3 servers, each in a prefix of its own."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,12 +15,11 @@ from botocore.credentials import Credentials as Signer
 
 from publish.adapters.s3 import Line, S3Store
 from publish.domain.root import S3Root
-from tests.support.servers import Key, S3Server, behind, credentials, make_bucket
+from tests.support.servers import Key, S3Server, behind, credentials, shared_bucket
 from tests.support.wire import Asked, Wire
 
 # Any PEM bundle; a test that looks at trust makes its own.
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
-PREFIX = "team/run"
 
 
 class Place(NamedTuple):
@@ -42,24 +42,19 @@ class Place(NamedTuple):
             for _ in pool.map(put, paths):
                 pass
 
-    def keys(self, prefix: str | None = None) -> list[str]:
-        """All keys of the bucket, below the root and beside it."""
-        pages = (
-            behind(self.server).get_paginator("list_objects_v2").paginate(Bucket=self.root.bucket, Prefix=prefix or "")
-        )
-        return [one["Key"] for page in pages for one in page.get("Contents", [])]
-
     def paths(self) -> list[str]:
         """All keys below the root, relative to it."""
         base = self.root.prefix + "/"
-        return [key.removeprefix(base) for key in self.keys(base)]
+        pages = behind(self.server).get_paginator("list_objects_v2").paginate(Bucket=self.root.bucket, Prefix=base)
+        return [one["Key"].removeprefix(base) for page in pages for one in page.get("Contents", [])]
 
     def store(self, endpoint: str | None = None, key: Key | None = None, line: Line | None = None) -> S3Store:
         return S3Store(self.root, credentials(self.server, key, endpoint), line or Line(None, BUNDLE, 20.0))
 
 
-def make_place(server: S3Server, prefix: str = PREFIX) -> Place:
-    return Place(server, S3Root(make_bucket(server), prefix))
+def make_place(server: S3Server) -> Place:
+    """A fresh root."""
+    return Place(server, S3Root(shared_bucket(server), f"team/run-{secrets.token_hex(6)}"))
 
 
 def resigning(key: Key) -> Callable[[Asked], Asked]:

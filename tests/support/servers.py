@@ -98,6 +98,18 @@ def make_bucket(server: S3Server) -> str:
     return name
 
 
+def shared_bucket(server: S3Server) -> str:
+    """A bucket that tests share, each below a prefix of its own: SeaweedFS takes a second for a new one."""
+    return _shared_bucket(server.endpoint, server.key)
+
+
+@functools.cache
+def _shared_bucket(endpoint: str, key: Key) -> str:
+    name = f"shared-{secrets.token_hex(6)}"
+    _client(endpoint, key).create_bucket(Bucket=name)
+    return name
+
+
 def free_ports(count: int) -> list[int]:
     """Ports of loopback that nothing listens on."""
     with ExitStack() as held:
@@ -198,7 +210,7 @@ class SeaweedFS:
             "-ip.bind=127.0.0.1",
             "-master.telemetry=false",
             "-master.volumeSizeLimitMB=64",
-            "-volume.max=200",
+            "-volume.max=1000",
             "-s3",
             f"-s3.config={self._config}",
             "-s3.port.lance=0",
@@ -208,7 +220,9 @@ class SeaweedFS:
             *(f"-{name.replace('.grpc', '')}.port{'.grpc' * name.endswith('.grpc')}={port}" for name, port in named),
             *sockets,
         ]
-        self._child = Child(command, self._folder, clean_environment(TMPDIR=str(self._folder)))
+        # Otherwise every bucket takes seven volumes with its first object.
+        environment = clean_environment(TMPDIR=str(self._folder), WEED_MASTER_VOLUME_GROWTH_COPY_1="1")
+        self._child = Child(command, self._folder, environment)
         self._child.wait_until(lambda: answers(self.endpoint))
         self._child.wait_until(self._writes)
 
