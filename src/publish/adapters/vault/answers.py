@@ -17,10 +17,11 @@ _NOT_FOUND = 404
 
 
 class Answer(NamedTuple):
-    """One HTTP answer. `location` is its header of that name, against the request's URL; None: it has none."""
+    """One HTTP answer to a request for `url`; `location` is its header of that name, empty if it has none."""
 
     status: int
-    location: str | None
+    url: str
+    location: str
     body: bytes
 
 

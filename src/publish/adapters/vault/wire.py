@@ -123,9 +123,9 @@ class _Wire(RawAdapter):  # type: ignore[misc]  # hvac is untyped
     def _follow(self, answer: Answer) -> str:
         """The path to ask for instead; from now on all goes to the server that the answer names (V5)."""
         try:
-            target, path = Origin.split(answer.location or "")
-        except Misconfigured as fault:
-            raise CredentialsError(f"{self.step}: it redirects to what is no server: {fault}") from None
+            target, path = Origin.split(urljoin(answer.url, answer.location))
+        except (Misconfigured, ValueError):
+            raise CredentialsError(f"{self.step}: it redirects to what is no server") from None
         here, _ = Origin.split(self.base_uri)
         if here.scheme == "https" and target.scheme != "https":
             raise CredentialsError(f"{self.step}: it redirects from https to http")
@@ -172,8 +172,7 @@ class _Wire(RawAdapter):  # type: ignore[misc]  # hvac is untyped
                 body += part
                 if len(body) > _MAX_BODY:
                     raise CredentialsError(f"{self.step}: its answer is over {_MAX_BODY // 1024**2} MiB")
-        location = response.headers.get("Location")
-        return Answer(response.status_code, location and urljoin(response.url, location), body)
+        return Answer(response.status_code, response.url, response.headers.get("Location", ""), body)
 
 
 class _Transport(HTTPAdapter):

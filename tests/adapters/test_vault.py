@@ -1,0 +1,831 @@
+"""V4, V5, V7, V8: what the Vault source asks, and what it makes of every answer. The server is the test's own."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import socket
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from publish.adapters import secret_directory
+from publish.adapters.vault import VaultSource, wire
+from publish.domain.credentials import Credentials
+from publish.domain.errors import CredentialsError, SourceAbsent
+from publish.domain.vault_location import parse_location
+from tests.support.authority import Authority, TlsFront
+from tests.support.vaultish import (
+    FIELDS,
+    LOGIN,
+    SECRET,
+    TOKEN,
+    Vaultish,
+    answers,
+    drips,
+    echoes,
+    says,
+    sends,
+    stops_after,
+)
+from tests.support.wire import Exchange, Fault, lost_request, silence, web_page
+
+SECRET_ID = "canary-secret-id"
+CREDENTIALS = Credentials("AKIDEXAMPLE", "canary-secret-key", None, None, "us-east-1")
+LOGGED_IN = "POST /v1/auth/approle/login"
+READ = "GET /v1/secret/data/team/s3"
+REVOKED = "POST /v1/auth/token/revoke-self"
+NODES = "/etc/ssl/certs/ca-certificates.crt"
+
+# Seconds, for a source that is expected to answer or to be refused at once.
+PLENTY = 60.0
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
+    """F9: nor by a thread of its own that fails."""
+    yield
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.fixture
+def approle(tmp_path: Path) -> Path:
+    directory = tmp_path / "approle"
+    directory.mkdir(mode=0o700)
+    (directory / "role_id").write_text("canary-role-id\n")
+    (directory / "secret_id").write_text(f"{SECRET_ID}\n")
+    return directory
+
+
+@pytest.fixture
+def source(approle: Path) -> Callable[..., VaultSource]:
+    def make(
+        server: str, more: str = "", *, trust: str | Path = NODES, environment: Mapping[str, str] | None = None
+    ) -> VaultSource:
+        location = f"{server}/team/s3?auth=approle&approle={approle}{more}"
+        return VaultSource(
+            f"vault:{location}",
+            parse_location(location),
+            trust=str(trust),
+            environment=environment or {},
+            read_directory=secret_directory.read_private_directory,
+            read_file=secret_directory.read_secret_file,
+        )
+
+    return make
+
+
+Make = Callable[..., VaultSource]
+
+
+def failure(read: Callable[[], object]) -> CredentialsError:
+    """What was raised, searched for secrets, and with all that hangs on it."""
+    with pytest.raises(CredentialsError) as raised:
+        read()
+    error: BaseException | None = raised.value
+    assert "canary" not in "".join(traceback.format_exception(raised.value))
+    while error is not None:
+        assert "canary" not in repr((error.args, vars(error)))
+        error = error.__cause__ or error.__context__
+    assert "\n" not in str(raised.value)
+    return raised.value
+
+
+def absent(read: Callable[[], object]) -> str:
+    fault = failure(read)
+    assert isinstance(fault, SourceAbsent), fault
+    return str(fault)
+
+
+def wrong(read: Callable[[], object]) -> str:
+    fault = failure(read)
+    assert not isinstance(fault, SourceAbsent), fault
+    return str(fault)
+
+
+# What is asked
+
+
+def test_it_logs_in_reads_and_ends_the_token(source: Make) -> None:
+    """V5."""
+    with Vaultish() as server:
+        assert source(server.address).read(PLENTY) == CREDENTIALS
+    assert server.steps == [LOGGED_IN, READ, REVOKED]
+    assert json.loads(server.asked[0].body) == {"role_id": "canary-role-id", "secret_id": SECRET_ID}
+
+
+def test_the_token_goes_out_with_what_comes_after_the_login_and_nothing_else_does(source: Make) -> None:
+    """V5, E2: every header is known."""
+    with Vaultish() as server:
+        source(server.address, "&namespace=team/a").read(PLENTY)
+    host = server.address.removeprefix("http://")
+    common = {
+        "Host": host,
+        "User-Agent": "publish",
+        "Accept-Encoding": "gzip, deflate",
+        "Accept": "*/*",
+        "Connection": "keep-alive",
+        "X-Vault-Request": "true",
+        "X-Vault-Namespace": "team/a",
+    }
+    login, read, revoke = (dict(asked.headers) for asked in server.asked)
+    assert login == common | {"Content-Length": login["Content-Length"], "Content-Type": "application/json"}
+    assert read == common | {"X-Vault-Token": TOKEN}
+    assert revoke == common | {"X-Vault-Token": TOKEN, "Content-Length": "0"}
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "asked"),
+    [
+        ("team/s3", "", "/v1/secret/data/team/s3"),
+        ("team/s3", "&kv=1", "/v1/secret/team/s3"),
+        ("team/s3", "&mount=kv/deep", "/v1/kv/deep/data/team/s3"),
+        ("a%2Cb", "", "/v1/secret/data/a%2Cb"),
+        ("a%2Fb", "", "/v1/secret/data/a/b"),
+        ("a%252Fb", "", "/v1/secret/data/a%252Fb"),
+        ("a%25b", "", "/v1/secret/data/a%25b"),
+        ("a%3Fb%23c", "", "/v1/secret/data/a%3Fb%23c"),
+        ("a+b~c;d", "", "/v1/secret/data/a%2Bb~c%3Bd"),
+        ("%7Bmount_point%7D", "", "/v1/secret/data/%7Bmount_point%7D"),
+        ("caf%C3%A9", "", "/v1/secret/data/caf%C3%A9"),
+        ("...", "", "/v1/secret/data/..."),
+    ],
+)
+def test_the_path_is_encoded_once_on_the_wire(approle: Path, path: str, more: str, asked: str) -> None:
+    """V3."""
+    document = {"data": FIELDS} if "kv=1" in more else SECRET
+    with Vaultish(read=answers(200, document)) as server:
+        location = f"{server.address}/{path}?auth=approle&approle={approle}{more}"
+        VaultSource(
+            "vault:",
+            parse_location(location),
+            trust=NODES,
+            environment={},
+            read_directory=secret_directory.read_private_directory,
+            read_file=secret_directory.read_secret_file,
+        ).read(PLENTY)
+    assert server.steps[1] == f"GET {asked}"
+
+
+def test_a_kubernetes_login_sends_the_role_and_the_token_less_its_newline(tmp_path: Path) -> None:
+    """V2, V7."""
+    (tmp_path / "token").write_text("canary.jwt\n")
+    with Vaultish() as server:
+        location = f"{server.address}/team/s3?auth=kubernetes&role=a%26b&authmount=k8s/east&token={tmp_path}/token"
+        VaultSource(
+            "vault:",
+            parse_location(location),
+            trust=NODES,
+            environment={},
+            read_directory=secret_directory.read_private_directory,
+            read_file=secret_directory.read_secret_file,
+        ).read(PLENTY)
+    assert server.steps[0] == "POST /v1/auth/k8s/east/login"
+    assert json.loads(server.asked[0].body) == {"role": "a&b", "jwt": "canary.jwt"}
+
+
+# Absent
+
+
+def test_no_approle_directory_is_absent_and_nothing_is_asked(source: Make, approle: Path) -> None:
+    """V4."""
+    approle.rename(approle.with_name("away"))
+    with Vaultish() as server:
+        assert "there is no such directory" in absent(lambda: source(server.address).read(PLENTY))
+    assert server.steps == []
+
+
+def test_a_wrong_approle_directory_is_wrong_and_nothing_is_asked(source: Make, approle: Path) -> None:
+    """V7."""
+    (approle / "token").touch()
+    with Vaultish() as server:
+        assert wrong(lambda: source(server.address).read(PLENTY)).startswith("not a field (role_id, secret_id are)")
+        approle.chmod(0o755)
+        assert "group and others" in wrong(lambda: source(server.address).read(PLENTY))
+    assert server.steps == []
+
+
+def test_a_name_that_does_not_resolve_is_absent(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """V4."""
+
+    def resolve(host: str, *_: object) -> list[object]:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    said = absent(lambda: source("http://vault.example").read(PLENTY))
+    assert said == "the server cannot be reached: the name does not resolve"
+    said = absent(lambda: source("http://vault.example", "&proxy=http://proxy.example").read(PLENTY))
+    assert said == "the proxy cannot be reached: the name does not resolve"
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_refused_connection_is_absent(source: Make, scheme: str) -> None:
+    """V4."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{held.getsockname()[1]}"
+        said = absent(lambda: source(f"{scheme}://{place}").read(PLENTY))
+        assert said == "the server cannot be reached: Connection refused"
+        said = absent(lambda: source(f"{scheme}://vault.example", f"&proxy=http://{place}").read(PLENTY))
+        assert said == "the proxy cannot be reached: Connection refused"
+
+
+@pytest.mark.parametrize("number", [errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL])
+def test_no_route_is_absent(source: Make, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """V4."""
+
+    class Unroutable(socket.socket):
+        def connect(self, address: object) -> None:
+            raise OSError(number, "no way there")
+
+    monkeypatch.setattr(socket, "socket", Unroutable)
+    said = absent(lambda: source("http://127.0.0.1:8200").read(PLENTY))
+    assert said == "the server cannot be reached: no way there"
+
+
+def test_a_connection_that_is_not_made_in_time_is_absent(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """V4: each has its own limit, whatever time is left."""
+    monkeypatch.setattr(wire, "CONNECT", 0.2)
+    with ExitStack() as held:
+        listener = held.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        # The queue of a listener that takes none is full soon, and then connecting hangs.
+        for _ in range(4):
+            waiting = held.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        said = absent(lambda: source(f"http://127.0.0.1:{listener.getsockname()[1]}").read(PLENTY))
+    assert said == "the server cannot be reached: connecting timed out"
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_server_that_takes_the_connection_and_says_nothing_is_absent(
+    source: Make, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    """V4: by TLS it is the handshake that hangs, and connecting's limit that ends it."""
+    monkeypatch.setattr(wire, "ANSWER", 0.2)
+    monkeypatch.setattr(wire, "CONNECT", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        place = f"127.0.0.1:{listener.getsockname()[1]}"
+        said = absent(lambda: source(f"{scheme}://{place}").read(PLENTY))
+        assert said == "the server cannot be reached: it did not answer in time"
+        said = absent(lambda: source(f"{scheme}://vault.example", f"&proxy=http://{place}").read(PLENTY))
+        assert said.endswith("cannot be reached: it did not answer in time")
+
+
+@pytest.mark.parametrize("step", ["login", "read"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        silence,
+        stops_after(b"HTTP/1.1 200 OK\r\nContent-Le"),
+        stops_after(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"),
+        stops_after(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"),
+        stops_after(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}"),
+    ],
+)
+def test_a_server_that_stops_answering_is_absent(
+    source: Make, monkeypatch: pytest.MonkeyPatch, step: str, fault: Fault
+) -> None:
+    """V4."""
+    monkeypatch.setattr(wire, "ANSWER", 0.2)
+    with Vaultish(**{step: fault}) as server:
+        said = absent(lambda: source(server.address).read(PLENTY))
+        assert said == "the server cannot be reached: it did not answer in time"
+    # A read that was not answered is followed by an attempt to end the token.
+    assert server.steps == ([LOGGED_IN] if step == "login" else [LOGGED_IN, READ, REVOKED])
+
+
+@pytest.mark.parametrize("step", ["login", "read"])
+def test_a_server_that_drips_is_absent_when_the_time_is_over(
+    source: Make, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """V4: no read ever times out, so it is the wall clock that ends it."""
+    monkeypatch.setattr(wire._Wire, "most", 0.5)
+    with Vaultish(**{step: drips}) as server:
+        said = absent(lambda: source(server.address).read(PLENTY))
+        assert said == "the server cannot be reached: there was no whole answer within 0.5 s"
+
+
+@pytest.mark.parametrize("fault", [silence, drips])
+def test_it_takes_no_more_than_the_time_it_was_given(source: Make, fault: Fault) -> None:
+    """V4: so that the next source has its turn."""
+    with Vaultish(login=fault) as server:
+        assert "cannot be reached" in absent(lambda: source(server.address).read(0.5))
+    with Vaultish() as server:
+        said = absent(lambda: source(server.address).read(0))
+        assert said == "the server cannot be reached: no time was left"
+    assert server.steps == []
+
+
+# Wrong
+
+
+@pytest.mark.parametrize("step", ["login", "read"])
+@pytest.mark.parametrize(
+    "status", [201, 204, 206, 300, 301, 302, 303, 304, 400, 401, 403, 404, 405, 412, 429, 472, 473, 500, 502, 503, 599]
+)
+def test_an_answer_that_is_no_success_is_wrong_with_its_status(source: Make, step: str, status: int) -> None:
+    """V4, V5: 473 is a standby, 503 sealed; neither is asked again."""
+    fault = answers(status, {"errors": [f"because of\n\t{SECRET_ID} and  more"]}, headers={"Location": "/elsewhere"})
+    with Vaultish(**{step: fault if status != 204 else says(204)}) as server:
+        said = wrong(lambda: source(server.address).read(PLENTY))
+    assert said.startswith(f"{step}: it ")
+    assert str(status) in said
+    if status >= 400:
+        assert said == f"{step}: it answered with status {status}: because of [struck out] and more"
+    assert server.steps == ([LOGGED_IN] if step == "login" else [LOGGED_IN, READ, REVOKED])
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "there is nothing of that name"),
+        (b'{"errors": []}', "there is nothing of that name"),
+        (b'{"errors": [], "warnings": ["Invalid path for a versioned K/V"]}', ": Invalid path for a versioned K/V"),
+        (b'{"data": {"data": null, "metadata": {"deletion_time": "2026"}}}', "(or it is deleted"),
+        (b"<html>canary-secret-id</html>", "there is nothing of that name"),
+        (b'{"errors": "canary-secret-id"}', "there is nothing of that name"),
+        (b'{"errors": [{"a": "canary-secret-id"}, 5]}', "there is nothing of that name"),
+        (b'["canary-secret-id"]', "there is nothing of that name"),
+    ],
+)
+def test_a_secret_that_is_not_there_or_deleted_is_wrong_and_says_where_to_look(
+    source: Make, body: bytes, words: str
+) -> None:
+    """V4."""
+    with Vaultish(read=says(404, body)) as server:
+        said = wrong(lambda: source(server.address).read(PLENTY))
+    assert said.startswith("read: it answered with status 404: ")
+    assert words in said
+
+
+NOT_VAULTS: list[Fault] = [
+    web_page,
+    says(200, b""),
+    says(200, b"null"),
+    says(200, b"[]"),
+    says(200, b'"canary"'),
+    says(200, b"5"),
+    says(200, b"{}"),
+    says(200, b'{"auth": null, "data": null}'),
+    says(200, b'{"auth": [], "data": []}'),
+    says(200, b'{"auth": {}, "data": {"data": null}}'),
+    says(200, b'{"auth": {"client_token": null}, "data": {"data": []}}'),
+    says(200, b'{"auth": {"client_token": ""}, "data": {"data": "canary"}}'),
+    says(200, b'{"auth": {"client_token": 5}, "data": "canary"}'),
+    says(200, b'{"auth": {"client_token": "canary'),
+    says(200, b"\xff\xfe\xff"),
+    says(200, b"[" * 100_000),
+    says(200, b'{"auth": ' + b"9" * 5000 + b"}"),
+]
+
+
+@pytest.mark.parametrize("step", ["login", "read"])
+@pytest.mark.parametrize("fault", NOT_VAULTS)
+def test_a_body_that_vault_does_not_send_is_wrong(source: Make, step: str, fault: Fault) -> None:
+    """V4."""
+    with Vaultish(**{step: fault}) as server:
+        said = wrong(lambda: source(server.address).read(PLENTY))
+    assert said.startswith(f"{step}: its answer is not what Vault sends")
+
+
+@pytest.mark.parametrize("token", ["canary\nX-Evil: 1", "canary ", "canary\x00", "canaryé", "canary\u2028"])
+def test_a_token_that_no_header_can_carry_is_wrong_and_not_quoted(source: Make, token: str) -> None:
+    """V4, F9: the library's own words about it would hold it."""
+    with Vaultish(login=answers(200, {"auth": {"client_token": token}})) as server:
+        said = wrong(lambda: source(server.address).read(PLENTY))
+    assert said == "login: its answer is not what Vault sends: its token cannot be one"
+    assert server.steps == [LOGGED_IN]
+
+
+@pytest.mark.parametrize("step", ["login", "read"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        lost_request,
+        sends(b"", reset=True),
+        sends(b"HTTP/1.1 200 OK\r\nConte"),
+        sends(b"HTTP/1.1 200 OK\r\nConte", reset=True),
+        sends(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"),
+        sends(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", reset=True),
+        sends(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}"),
+        sends(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\ncanary\r\n"),
+        sends(b"canary canary canary\r\n\r\n"),
+        sends(b"HTTP/1.1 canary\r\n\r\n"),
+        sends(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n"),
+        sends(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000),
+    ],
+)
+def test_a_connection_that_is_lost_in_mid_answer_is_wrong(source: Make, step: str, fault: Fault) -> None:
+    """V4: it could be reached."""
+    with Vaultish(**{step: fault}) as server:
+        said = wrong(lambda: source(server.address).read(PLENTY))
+    assert "lost before the whole answer had come" in said or "not what Vault sends" in said
+
+
+def test_a_body_that_does_not_unpack_is_wrong(source: Make) -> None:
+    """V4."""
+    with Vaultish(login=says(200, b"canary", headers={"Content-Encoding": "gzip"})) as server:
+        assert wrong(lambda: source(server.address).read(PLENTY)) == "the request failed: ContentDecodingError"
+
+
+def test_a_packed_body_is_unpacked(source: Make) -> None:
+    packed = gzip.compress(json.dumps(SECRET).encode())
+    with Vaultish(read=says(200, packed, headers={"Content-Encoding": "gzip"})) as server:
+        assert source(server.address).read(PLENTY) == CREDENTIALS
+
+
+def test_an_endless_answer_is_refused_before_it_fills_the_memory(source: Make) -> None:
+    def floods(exchange: Exchange) -> None:
+        exchange.send(b"HTTP/1.1 200 OK\r\n\r\n")
+        try:
+            while True:
+                exchange.send(b"canary" * 10_000)
+        except OSError:
+            exchange.close()
+
+    with Vaultish(read=floods) as server:
+        assert wrong(lambda: source(server.address).read(PLENTY)) == "read: its answer is over 1 MiB"
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        ({**FIELDS, "region": 5}, "the field is not a string: region"),
+        ({**FIELDS, "region": None}, "the field is not a string: region"),
+        ({**FIELDS, "region": ["canary"]}, "the field is not a string: region"),
+        ({**FIELDS, "session_token": {"canary": "canary"}}, "the field is not a string: session_token"),
+        ({**FIELDS, "region": ""}, "the field is empty: region"),
+        ({**FIELDS, "region": "eu-west-1\n"}, "the field holds whitespace: region"),
+        ({**FIELDS, "secret_access_key": "canary\n"}, "the field holds whitespace: secret_access_key"),
+        ({**FIELDS, "secret_access_key": "canary\ud800"}, "cannot be printed: secret_access_key"),
+        ({**FIELDS, "endpoint": "https://u:canary@s3.example"}, "the endpoint is http(s)://HOST[:PORT] and nothing"),
+        ({**FIELDS, "password": "canary"}, "are): password"),
+        ({**FIELDS, "password": 5}, "are): password"),
+        ({**FIELDS, "canary-secret-key": "x"}, "are): [struck out]"),
+        ({**FIELDS, "a\nb": "c"}, "are): a b"),
+        ({"access_key_id": "AKID"}, "the field is missing: secret_access_key"),
+        ({}, "the field is missing: access_key_id"),
+    ],
+)
+def test_the_rules_of_the_fields_hold_and_values_are_taken_as_they_are(
+    source: Make, data: dict[str, object], fault: str
+) -> None:
+    """C2, V7: no newline is dropped."""
+    with Vaultish(read=answers(200, {"data": {"data": data, "metadata": {}}})) as server:
+        assert fault in wrong(lambda: source(server.address).read(PLENTY))
+    assert server.steps == [LOGGED_IN, READ, REVOKED]
+
+
+def test_all_five_fields_are_taken(source: Make) -> None:
+    """C2."""
+    data = {**FIELDS, "session_token": "t", "endpoint": "https://s3.example:9000", "region": "eu-west-1"}
+    with Vaultish(read=answers(200, {"data": {"data": data}})) as server:
+        credentials = source(server.address).read(PLENTY)
+    assert credentials == Credentials("AKIDEXAMPLE", "canary-secret-key", "t", "https://s3.example:9000", "eu-west-1")
+
+
+def test_kv_version_1_has_the_fields_one_level_up(source: Make) -> None:
+    """V2."""
+    with Vaultish(read=answers(200, {"data": FIELDS})) as server:
+        assert source(server.address, "&kv=1").read(PLENTY) == CREDENTIALS
+        said = wrong(lambda: source(server.address).read(PLENTY))
+    assert said == "read: its answer is not what Vault sends for KV version 2"
+
+
+# What a server echoes
+
+
+@pytest.mark.parametrize("step", ["login", "read"])
+@pytest.mark.parametrize("status", [400, 403, 404, 500, 503])
+def test_a_server_that_echoes_all_it_was_sent_is_quoted_without_the_secrets(
+    source: Make, step: str, status: int
+) -> None:
+    """V8, F9; `failure` searches for each of them."""
+    fault = echoes(status, f"Upper: {SECRET_ID.upper()}", f"twice {SECRET_ID}{SECRET_ID}", "on\nlines\x1b[31m")
+    with Vaultish(**{step: fault}) as server:
+        said = wrong(lambda: source(server.address).read(PLENTY))
+    assert "[struck out]" in said
+    assert "\x1b" not in said
+
+
+@pytest.mark.parametrize("secret_id", ['canary"quoted\\', "canary/%41+&=", "canary<&>'"])
+def test_secrets_are_struck_out_in_json_s_and_a_url_s_writing_too(source: Make, approle: Path, secret_id: str) -> None:
+    """V8."""
+    (approle / "secret_id").write_text(secret_id)
+    with Vaultish(login=echoes(400, json.dumps(secret_id), secret_id)) as server:
+        assert "[struck out]" in wrong(lambda: source(server.address).read(PLENTY))
+
+
+def test_what_a_server_says_is_cut_short(source: Make) -> None:
+    """V8: one line, of bounded length."""
+    with Vaultish(login=answers(400, {"errors": ["x" * 10_000]})) as server:
+        assert len(wrong(lambda: source(server.address).read(PLENTY))) < 600
+
+
+def test_a_secret_across_the_cut_is_struck_out_whole(source: Make) -> None:
+    """V8."""
+    with Vaultish(login=answers(400, {"errors": ["x" * 495 + SECRET_ID]})) as server:
+        assert wrong(lambda: source(server.address).read(PLENTY)).endswith("…")
+
+
+# Redirects
+
+
+def to(target: str, status: int = 307) -> Fault:
+    return answers(status, {"errors": []}, headers={"Location": target})
+
+
+def along(server: Vaultish, status: int = 307) -> Fault:
+    """A redirect to the same path on another server."""
+
+    def fault(exchange: Exchange) -> None:
+        to(server.address + exchange.asked.target, status)(exchange)
+
+    return fault
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_login_is_redirected_once_and_all_else_goes_where_it_ended(source: Make, status: int) -> None:
+    """V5: a standby that names the active node. The token is for who gave it."""
+    with Vaultish() as active, Vaultish(login=along(active, status)) as standby:
+        assert source(standby.address).read(PLENTY) == CREDENTIALS
+    assert standby.steps == [LOGGED_IN]
+    assert active.steps == [LOGGED_IN, READ, REVOKED]
+    assert active.asked[0].body == standby.asked[0].body
+    assert standby.asked[0].header("X-Vault-Token") is None
+
+
+@pytest.mark.parametrize("step", ["login", "read"])
+@pytest.mark.parametrize("target", ["/v1/moved?a=b", "v1/moved"])
+def test_a_redirect_on_the_same_server_is_followed(source: Make, step: str, target: str) -> None:
+    """V5."""
+    then = answers(200, LOGIN if step == "login" else SECRET)
+    with Vaultish() as server:
+        server.wire.heal()
+        method = "POST" if step == "login" else "GET"
+        server.wire.spoil(method, to(target, 308), part="login" if step == "login" else "data")
+        server.wire.spoil(method, then, part="moved")
+        server.wire.spoil("POST", answers(200, LOGIN), part="/login")
+        server.wire.spoil("GET", answers(200, SECRET))
+        server.wire.spoil("POST", says(204), part="/revoke-self")
+        assert source(server.address).read(PLENTY) == CREDENTIALS
+    assert any("moved" in asked for asked in server.steps)
+
+
+def test_a_read_is_not_redirected_to_another_server_and_the_token_does_not_go_there(source: Make) -> None:
+    """V5."""
+    with Vaultish() as other, Vaultish(read=along(other)) as server:
+        said = wrong(lambda: source(server.address).read(PLENTY))
+    assert said == "read: it redirects to another server, and the token is not for that one"
+    assert other.steps == []
+    assert server.steps == [LOGGED_IN, READ, REVOKED]
+
+
+@pytest.mark.parametrize("step", ["login", "read"])
+def test_a_second_redirect_is_wrong(source: Make, step: str) -> None:
+    """V5."""
+    with Vaultish(**{step: to("/v1/auth/approle/login" if step == "login" else "/v1/again")}) as server:
+        said = wrong(lambda: source(server.address).read(PLENTY))
+    assert said == f"{step}: it redirects, which is followed once and for 307 and 308: 307"
+    assert len(server.steps) == (2 if step == "login" else 4)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "ftp://vault.example/",
+        "http://canary:canary@vault.example/",
+        "http://no..such/",
+        "http://vault.example:99999/",
+    ],
+)
+def test_a_redirect_to_what_is_no_server_is_wrong(source: Make, target: str) -> None:
+    """V5, F9."""
+    with Vaultish(login=to(target)) as server:
+        assert wrong(lambda: source(server.address).read(PLENTY)) == "login: it redirects to what is no server"
+    assert server.steps == [LOGGED_IN]
+
+
+def test_a_redirect_that_no_library_can_read_is_wrong(source: Make) -> None:
+    """V5."""
+    with Vaultish(login=to("http://[::1/")) as server:
+        assert wrong(lambda: source(server.address).read(PLENTY)) == "the request failed: ValueError"
+
+
+@pytest.mark.parametrize("fault", [answers(307, {}), to("")])
+def test_a_redirect_that_names_no_place_is_wrong(source: Make, fault: Fault) -> None:
+    """V5."""
+    with Vaultish(login=fault) as server:
+        said = wrong(lambda: source(server.address).read(PLENTY))
+    assert said == "login: it redirects, which is followed once and for 307 and 308: 307"
+
+
+# TLS
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return Authority()
+
+
+@pytest.fixture
+def tls(authority: Authority, tmp_path: Path) -> Iterator[Callable[..., TlsFront]]:
+    """TLS fronts, before whatever a test wants."""
+    with ExitStack() as stopping:
+
+        def make(upstream: str, host: str = "localhost", *, expired: bool = False) -> TlsFront:
+            front = TlsFront(upstream, authority.issue(host, tmp_path, expired=expired))
+            stopping.callback(front.stop)
+            return front
+
+        yield make
+
+
+Front = Callable[..., TlsFront]
+
+
+def test_a_private_root_is_trusted_by_ca_or_in_the_node_s_bundle(
+    source: Make, tls: Front, authority: Authority, tmp_path: Path
+) -> None:
+    """V2, S8."""
+    ca = authority.write(tmp_path)
+    with Vaultish() as server:
+        front = tls(server.address)
+        assert source(front.address, f"&ca={ca}").read(PLENTY) == CREDENTIALS
+        assert source(front.address, trust=ca).read(PLENTY) == CREDENTIALS
+
+
+def test_ca_is_the_only_root_trusted(source: Make, tls: Front, authority: Authority, tmp_path: Path) -> None:
+    """V2."""
+    other = Authority("Another").write(tmp_path, "other.pem")
+    with Vaultish() as server:
+        front = tls(server.address)
+        read = source(front.address, f"&ca={other}", trust=authority.write(tmp_path)).read
+        assert "the TLS certificate of the server does not verify" in wrong(lambda: read(PLENTY))
+    assert server.steps == []
+
+
+@pytest.mark.parametrize(
+    ("host", "expired", "words"),
+    [("elsewhere.example", False, "Hostname mismatch"), ("localhost", True, "certificate has expired")],
+)
+def test_a_certificate_that_does_not_verify_is_wrong(
+    source: Make, tls: Front, authority: Authority, tmp_path: Path, host: str, words: str, *, expired: bool
+) -> None:
+    """V4."""
+    ca = authority.write(tmp_path)
+    with Vaultish() as server:
+        front = tls(server.address, host, expired=expired)
+        said = wrong(lambda: source(front.address, f"&ca={ca}").read(PLENTY))
+    assert said.startswith("the TLS certificate of the server does not verify: ")
+    assert words in said
+    assert server.steps == []
+
+
+def test_an_unknown_root_is_wrong(source: Make, tls: Front) -> None:
+    """V4."""
+    with Vaultish() as server:
+        front = tls(server.address)
+        assert "does not verify" in wrong(lambda: source(front.address).read(PLENTY))
+    assert server.steps == []
+
+
+def test_tls_with_a_server_that_has_none_is_wrong(source: Make) -> None:
+    """V4."""
+    with Vaultish() as server:
+        https = server.address.replace("http", "https")
+        assert wrong(lambda: source(https).read(PLENTY)).startswith("TLS with the server failed: ")
+
+
+def test_no_tls_with_a_server_that_wants_it_is_wrong(source: Make, tls: Front) -> None:
+    """V4."""
+    with Vaultish() as server:
+        plain = tls(server.address).address.replace("https", "http")
+        assert "lost" in wrong(lambda: source(plain).read(PLENTY))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "the file of ca= cannot be read: No such file or directory"),
+        (b"", "the file of ca= is bad: there is no PEM certificate in it"),
+        (b"canary", "the file of ca= is bad: there is no PEM certificate in it"),
+        (
+            b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+            "the file of ca= is bad: a certificate in it is broken",
+        ),
+        (
+            b"-----BEGIN CERTIFICATE-----\n!\xff\n-----END CERTIFICATE-----\n",
+            "the file of ca= is bad: a certificate in it is broken",
+        ),
+    ],
+)
+def test_a_bad_ca_is_wrong_and_nothing_is_asked(
+    source: Make, tls: Front, tmp_path: Path, content: bytes | None, words: str
+) -> None:
+    """V4."""
+    ca = tmp_path / "ca.pem"
+    if content is not None:
+        ca.write_bytes(content)
+    with Vaultish() as server:
+        front = tls(server.address)
+        assert wrong(lambda: source(front.address, f"&ca={ca}").read(PLENTY)) == words
+    assert server.steps == []
+
+
+def test_a_directory_is_no_ca(source: Make, tmp_path: Path) -> None:
+    """V2."""
+    assert "the file of ca= cannot be read: Is a directory" in wrong(
+        lambda: source("https://vault.example", f"&ca={tmp_path}").read(PLENTY)
+    )
+
+
+def test_a_login_is_redirected_from_http_to_https_and_never_back(
+    source: Make, tls: Front, authority: Authority, tmp_path: Path
+) -> None:
+    """V5."""
+    ca = authority.write(tmp_path)
+    with Vaultish() as server:
+        front = tls(server.address)
+        with Vaultish(login=to(f"{front.address}/v1/auth/approle/login")) as plain:
+            assert source(plain.address, trust=ca).read(PLENTY) == CREDENTIALS
+        assert plain.steps == [LOGGED_IN]
+        assert server.steps == [LOGGED_IN, READ, REVOKED]
+        with Vaultish(login=along(server)) as secure:
+            said = wrong(lambda: source(tls(secure.address).address, f"&ca={ca}").read(PLENTY))
+        assert said == "login: it redirects from https to http"
+        assert len(server.steps) == 3
+
+
+# The end of the token
+
+
+@pytest.mark.parametrize("fault", [says(403), says(500), says(200, b"{}"), web_page, lost_request, to("/v1/again")])
+def test_a_server_that_does_not_end_the_token_does_no_harm(source: Make, fault: Fault) -> None:
+    """V5."""
+    with Vaultish(revoke=fault) as server:
+        assert source(server.address).read(PLENTY) == CREDENTIALS
+
+
+@pytest.mark.parametrize("fault", [silence, drips])
+def test_the_end_of_the_token_is_not_waited_for_longer_than_its_time(
+    source: Make, monkeypatch: pytest.MonkeyPatch, fault: Fault
+) -> None:
+    """V5: 5 s of however much is left."""
+    assert wire.REVOKE == 5
+    monkeypatch.setattr(wire, "REVOKE", 0.2)
+    with Vaultish(revoke=fault) as server:
+        assert source(server.address).read(PLENTY) == CREDENTIALS
+    assert server.steps == [LOGGED_IN, READ, REVOKED]
+
+
+def test_each_exchange_has_ten_seconds_to_connect_and_ten_for_its_answer() -> None:
+    """V4."""
+    assert (wire.CONNECT, wire.ANSWER, wire._Wire.most) == (10, 10, 20)
+
+
+# V6, and what is imported
+
+
+def test_a_malformed_variable_refuses_it_before_anything_else_is_looked_at(source: Make, approle: Path) -> None:
+    """V6: even a source that would be absent."""
+    approle.rename(approle.with_name("away"))
+    with Vaultish() as server:
+        read = source(server.address, environment={"VAULT_SKIP_VERIFY": "canary"}).read
+        said = wrong(lambda: read(PLENTY))
+    assert said == "true or false is wanted in VAULT_SKIP_VERIFY, or nothing at all"
+    assert server.steps == []
+
+
+def test_nothing_heavy_is_imported_before_a_source_is_read_so_far_as_to_need_it() -> None:
+    """A source that is absent, or passed over, costs no start-up time."""
+    program = """
+import sys
+from publish.adapters.secret_directory import read_private_directory, read_secret_file
+from publish.adapters.vault import VaultSource
+from publish.domain.errors import SourceAbsent
+from publish.domain.vault_location import parse_location
+source = VaultSource("vault:", parse_location("http://v/p?auth=approle&approle=/nonexistent"), trust="/nonexistent",
+    environment={}, read_directory=read_private_directory, read_file=read_secret_file)
+try:
+    source.read(1)
+except SourceAbsent:
+    print(*sorted({"hvac", "requests", "urllib3"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
+
+
+def test_no_thread_is_left_when_all_is_answered(source: Make) -> None:
+    before = threading.active_count()
+    with Vaultish() as server:
+        source(server.address).read(PLENTY)
+    assert threading.active_count() == before
