@@ -1,0 +1,294 @@
+"""The installed program on a real store, on a line that fails in every way: it never says what is not so."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from publish.domain.append import append
+from publish.domain.entry import Entry
+from publish.domain.errors import PublishError
+from publish.domain.resolve import latest
+from publish.domain.sweep import prune
+from tests.support.asking import asking
+from tests.support.fakes import FakeReport
+from tests.support.moto_server import Moto
+from tests.support.s3_jobs import S3Job, s3_job
+from tests.support.s3_roots import make_place, wire_to
+from tests.support.servers import SeaweedFS
+from tests.support.wire import (
+    Fault,
+    cut_in_headers,
+    drips,
+    lost_reply,
+    lost_request,
+    nothing_but_200,
+    passes,
+    reset_in_headers,
+    says,
+    silence,
+    truncated,
+    truncated_unnoticed,
+    web_page,
+)
+
+CONFLICT = says(409, "ConditionalRequestConflict")
+BUSY = {
+    "500": says(500, "InternalError"),
+    "bare 500": says(500),
+    "502": says(502),
+    "503": says(503, "SlowDown"),
+    "bare 503": says(503),
+    "504": says(504),
+    "429": says(429),
+}
+ELSEWHERE = says(307, "TemporaryRedirect", headers=(("Location", "http://127.0.0.1:1/"),))
+# What ends a verb, and a word of what it then says.
+FINAL = {
+    "expired": (says(400, "ExpiredToken"), "ExpiredToken"),
+    "denied": (says(403, "AccessDenied"), "AccessDenied"),
+    "skewed": (says(403, "RequestTimeTooSkewed"), "clock"),
+    "elsewhere": (ELSEWHERE, "check endpoint and region"),
+    "not implemented": (says(501, "NotImplemented"), "NotImplemented"),
+    "web page": (web_page, "check the endpoint"),
+}
+# Nothing of the request happened, or all of it did and nobody heard.
+LOST = {"lost request": lost_request, **BUSY, "empty 200": nothing_but_200}
+UNHEARD = {"lost reply": lost_reply, "reset": reset_in_headers, "cut": cut_in_headers}
+
+
+@pytest.fixture
+def job(seaweedfs: SeaweedFS, tmp_path: Path) -> Iterator[S3Job]:
+    with s3_job(seaweedfs, tmp_path) as job:
+        yield job
+
+
+@pytest.mark.parametrize("fault", LOST.values(), ids=LOST)
+def test_a_put_that_did_not_happen_is_sent_again(fault: Fault, job: S3Job) -> None:
+    """S2"""
+    job.save(7)
+    job.wire.spoil("PUT", fault)
+    result = job.publish(7)
+    assert (result.status, result.err) == (0, b"")
+    assert result.out.startswith(f"published {job.entry(7)} ".encode())
+    assert job.published() == [7]
+    assert len(job.wire.sent("PUT")) == 2
+
+
+@pytest.mark.parametrize("fault", UNHEARD.values(), ids=UNHEARD)
+def test_a_put_that_happened_unheard_is_reported_as_already_published(fault: Fault, job: S3Job) -> None:
+    """S3"""
+    job.save(7)
+    job.wire.spoil("PUT", fault)
+    result = job.publish(7)
+    assert (result.status, result.out) == (0, b"")
+    (note,) = result.notes
+    assert "already" in note
+    assert job.published() == [7]
+
+
+@pytest.mark.parametrize("conflicts", [1, 2, 3])
+def test_a_put_is_sent_up_to_four_times_against_conflicts(conflicts: int, job: S3Job) -> None:
+    """S4"""
+    job.save(7)
+    job.wire.spoil("PUT", *[CONFLICT] * conflicts)
+    assert job.publish(7).status == 0
+    assert job.published() == [7]
+    assert len(job.wire.sent("PUT")) == conflicts + 1
+
+
+def test_a_fourth_conflict_fails_the_publication(job: S3Job) -> None:
+    """S4"""
+    job.save(7)
+    job.wire.spoil("PUT", *[CONFLICT] * 4)
+    result = job.publish(7)
+    assert (result.status, result.out) == (1, b"")
+    assert result.notes[0].startswith("store: ")
+    assert "ConditionalRequestConflict" in result.notes[0]
+    assert job.published() == []
+    assert len(job.wire.sent("PUT")) == 4
+
+
+@pytest.mark.parametrize(("fault", "word"), FINAL.values(), ids=FINAL)
+def test_a_final_answer_to_a_put_is_told_and_nothing_is_published(fault: Fault, word: str, job: S3Job) -> None:
+    """S2, S6, S7"""
+    job.save(7)
+    job.wire.spoil_all("PUT", fault)
+    result = job.publish(7)
+    assert (result.status, result.out) == (1, b"")
+    assert result.notes[0].startswith("store: ")
+    assert word in result.notes[0]
+    assert job.published() == []
+    assert len(job.wire.sent("PUT")) == 1
+
+
+@pytest.mark.parametrize("fault", [silence, drips], ids=["silence", "a byte a second"])
+@pytest.mark.parametrize("verb", ["publish", "resolve"])
+def test_time_runs_out_by_the_clock_on_the_wall(fault: Fault, verb: str, job: S3Job) -> None:
+    """S5: the step and the limit are named."""
+    job.save(7)
+    job.record(6)
+    job.wire.spoil_all("PUT" if verb == "publish" else "GET", fault)
+    result = job.publish(7, "-timeout", "2s") if verb == "publish" else job.run("resolve", "-timeout", "2s")
+    assert (result.status, result.out) == (1, b"")
+    step = f"create pub/{job.entry(7)}" if verb == "publish" else "list pub/"
+    assert result.notes == [f"store: {step}: out of time (-timeout 2s)"]
+
+
+BROKEN = {
+    **LOST,
+    **UNHEARD,
+    "truncated": truncated,
+    "truncated unnoticed": truncated_unnoticed,
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN)
+def test_a_list_that_did_not_come_is_asked_for_again(fault: Fault, job: S3Job) -> None:
+    """resolve.1, S2: never a false "nothing published"."""
+    job.record(6, 7)
+    job.wire.spoil("GET", fault, fault)
+    result = job.run("resolve")
+    assert (result.status, result.out, result.err) == (0, f"{job.url(7)}\n".encode(), b"")
+    assert len(job.wire.asked) == 3
+
+
+@pytest.mark.parametrize(("fault", "word"), FINAL.values(), ids=FINAL)
+def test_a_final_answer_to_a_list_is_told_and_stdout_stays_empty(fault: Fault, word: str, job: S3Job) -> None:
+    """resolve.3"""
+    job.record(6, 7)
+    job.wire.spoil_all("GET", fault)
+    result = job.run("resolve")
+    assert (result.status, result.out) == (1, b"")
+    assert result.notes[0].startswith("store: ")
+    assert word in result.notes[0]
+    assert len(job.wire.asked) == 1
+
+
+@pytest.mark.parametrize("fault", [nothing_but_200, truncated], ids=["empty 200", "truncated"])
+def test_a_list_that_never_comes_is_no_empty_log(fault: Fault, job: S3Job) -> None:
+    """resolve.3"""
+    job.record(6)
+    job.wire.spoil_all("GET", fault)
+    result = job.run("resolve", "-timeout", "2s")
+    assert (result.status, result.out) == (1, b"")
+    assert "out of time" in result.notes[0]
+
+
+WATCHED = {
+    "GET": {**BUSY, "lost": lost_request, "reset": reset_in_headers, "truncated": truncated},
+    "PUT": {**LOST, **UNHEARD, "conflict": CONFLICT},
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "fault"),
+    [(method, fault) for method, faults in WATCHED.items() for fault in faults.values()],
+    ids=[f"{method} {name}" for method, faults in WATCHED.items() for name in faults],
+)
+def test_a_watch_publishes_each_save_once_on_a_bad_line(method: str, fault: Fault, job: S3Job) -> None:
+    """watch.1, S2, S3: whatever is met, at the start, in a scan and on the way out."""
+    job.save(1)
+    job.wire.spoil(method, fault)
+    with job.watch("-interval", "1h") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        # The first scan is over when it has said something of its only save.
+        first = process.stdout.readline() if fault not in UNHEARD.values() or method == "GET" else b""
+        first_note = b"" if first else process.stderr.readline()
+        job.save(2)
+        job.wire.spoil(method, fault)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    lines = (first + out).splitlines()
+    notes = (first_note + err).splitlines()
+    assert len(lines) + len(notes) == 2
+    assert all(b"already" in note for note in notes)
+    assert job.published() == [1, 2]
+
+
+PRUNED = {**BUSY, "lost request": lost_request, "lost reply": lost_reply, "reset": reset_in_headers}
+
+
+@pytest.mark.parametrize("fault", PRUNED.values(), ids=PRUNED)
+def test_a_prune_on_a_bad_line_leaves_what_one_on_a_good_line_leaves(fault: Fault, job: S3Job) -> None:
+    """prune.1, S2"""
+    for step in (1, 2, 3):
+        job.save(step, "weights", "optimizer")
+    job.record(1, 2, 3)
+    for method in ("GET", "PUT", "POST", "DELETE"):
+        job.wire.spoil(method, fault)
+    result = job.run("prune", "-keep", "1")
+    assert (result.status, result.err) == (0, b"")
+    assert result.out.splitlines() == [f"removed {job.url(step)}".encode() for step in (1, 2)]
+    assert job.published() == [3]
+    assert {path.split("/")[2] for path in job.place.paths() if path.startswith("exec/")} == {"checkpoint-3"}
+    assert not [path for path in job.place.paths() if path.startswith("prune/")]
+
+
+def test_a_store_that_slows_down_for_long_is_waited_for(job: S3Job) -> None:
+    """S2"""
+    job.record(1)
+    job.wire.spoil("GET", *[BUSY["503"]] * 5)
+    assert job.run("resolve").out == f"{job.url(1)}\n".encode()
+
+
+FAULTS: dict[str, Fault] = {
+    "passes": passes,
+    "lost request": lost_request,
+    "lost reply": lost_reply,
+    "reset": reset_in_headers,
+    "cut": cut_in_headers,
+    "truncated": truncated,
+    "conflict": CONFLICT,
+    **BUSY,
+    **{name: fault for name, (fault, _) in FINAL.items()},
+}
+schedules = st.lists(st.sampled_from(sorted(FAULTS)), max_size=8)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(puts=schedules, gets=schedules, deletes=schedules)
+def test_whatever_a_line_does_what_is_said_is_so(
+    puts: list[str], gets: list[str], deletes: list[str], moto: Moto
+) -> None:
+    """S2, S3, S4, prune.1: in the end, on a good line, all is well that was ever said to be."""
+    place = make_place(moto)
+    kept = Entry.of(1, 1, b"exec/a/checkpoint-1")
+    place.fill(f"pub/{kept.name.decode()}", body=b"")
+    entry = Entry.of(1, 2, b"exec/a/checkpoint-2")
+    place.fill("exec/a/checkpoint-1/trainer_state.json", "exec/a/checkpoint-1/w", "exec/a/checkpoint-2/w")
+    with wire_to(moto) as wire:
+        wire.spoil("PUT", *map(FAULTS.__getitem__, puts))
+        wire.spoil("GET", *map(FAULTS.__getitem__, gets))
+        for method in ("POST", "DELETE"):
+            wire.spoil(method, *map(FAULTS.__getitem__, deletes))
+        ask, report = asking(place.store(wire.endpoint)), FakeReport()
+        made = found = pruned = None
+        try:
+            append(ask, report, entry)
+            made = True
+            found = latest(ask)
+            pruned = prune(ask, report, 1, map)
+        except PublishError:
+            pass
+        said = len(report.all("published") + report.all("already"))
+        assert said == bool(made)
+        paths = place.paths()
+        assert not made or f"pub/{entry.name.decode()}" in paths
+        assert found is None or found == entry
+        # A save goes only after its entry, and is on record until it is gone.
+        entries = {Entry.parse(path.split("/")[1].encode()) for path in paths if path.startswith(("pub/", "prune/"))}
+        for one in (kept, entry):
+            assert one in entries or one.path in report.all("removed") or (one == entry and not made) or pruned
+        wire.heal()
+        append(asking(place.store(wire.endpoint)), report, entry)
+        assert latest(asking(place.store(wire.endpoint))) == entry
+        assert prune(asking(place.store(wire.endpoint)), report, 1, map)
+    assert place.paths() == ["exec/a/checkpoint-2/w", f"pub/{entry.name.decode()}"]
