@@ -29,8 +29,10 @@ def test_a_verb_tells_of_its_flags_defaults_statuses_and_shows_an_example(verb: 
     result = call("help", verb.name)
     assert (result.status, result.err) == (0, b"")
     text = result.out.decode()
-    assert text.startswith(f"usage: publish {verb.name} -checkpoint ROOT ")
+    assert text.startswith(f"usage: publish {verb.name} -checkpoint ")
+    assert verb.usage.endswith(" ".join(["[flags]", *verb.positionals]))
     for flag in verb.flags:
+        assert not flag.required or f" -{flag.name} " in verb.usage
         head = f"\n  -{flag.name} {flag.value}".rstrip()
         assert head + (f" (default {flag.default})" if flag.default else "") in text
     for status in ("\n  0  ", "\n  1  ", "\n  2  ", "\n  130, 143  "):

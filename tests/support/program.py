@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
@@ -17,6 +18,9 @@ from publish.cli.output import Output
 PROGRAM = str(Path(sys.executable).with_name("publish"))
 # What a login gives at least; nothing of the test runner's own environment.
 CLEAN = {"PATH": os.defpath, "HOME": "/", "LANG": "C.UTF-8"}
+
+# Seconds.
+_PATIENCE = 60.0
 
 Word = str | bytes | Path
 
@@ -46,17 +50,24 @@ def call(*words: Word, env: Mapping[str, str] | None = None) -> Result:
 
 
 def start(*words: Word, env: Mapping[str, str] | None = None, **options: object) -> subprocess.Popen[bytes]:
-    """Starts the installed program, its streams in pipes unless `options` say otherwise."""
+    """Starts the installed program, its streams in pipes unless `options` say otherwise.
+
+    A program that hangs is killed after a minute, so that a test that waits for its words fails.
+    """
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(  # type: ignore[call-overload, no-any-return]  # options of every kind
+    process: subprocess.Popen[bytes] = subprocess.Popen(  # type: ignore[call-overload]  # options of every kind
         [PROGRAM, *words], env=CLEAN | dict(env or {}), **(streams | options)
     )
+    end = threading.Timer(_PATIENCE, process.kill)
+    end.daemon = True
+    end.start()
+    return process
 
 
 def run(*words: Word, env: Mapping[str, str] | None = None, **options: object) -> Result:
     """Runs the installed program to its end."""
     with start(*words, env=env, **options) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate()
     return Result(process.returncode, out or b"", err or b"")
 
 

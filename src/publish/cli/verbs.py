@@ -9,9 +9,10 @@ from publish.cli.flags import Flag
 
 
 class Verb(NamedTuple):
-    """One verb. `positionals` are their names in help, an optional one in brackets; `about` are lines."""
+    """One verb. `usage` is how to call it, `positionals` are their names, an optional one in brackets."""
 
     name: str
+    usage: str
     summary: str
     about: tuple[str, ...]
     flags: tuple[Flag, ...]
@@ -19,16 +20,11 @@ class Verb(NamedTuple):
     positionals: tuple[str, ...] = ()
     success: str = "done"
 
-    @property
-    def usage(self) -> str:
-        """How to call it, on one line."""
-        required = [f"-{flag.name} {flag.value}" for flag in self.flags if flag.required]
-        return " ".join(["publish", self.name, *required, "[flags]", *self.positionals])
-
 
 VERBS = (
     Verb(
         "resolve",
+        "publish resolve -checkpoint ROOT [flags]",
         "print the save to resume from",
         (
             "Prints the latest publication's save, as an absolute path or an s3:// URL, or nothing where nothing is",
@@ -41,6 +37,7 @@ VERBS = (
     ),
     Verb(
         "watch",
+        "publish watch -checkpoint ROOT -framework hf|dcp [flags] [SAVES]",
         "publish saves as training completes them",
         (
             "Runs beside training. Every interval it looks at the save folders in SAVES (default: the folder",
@@ -66,6 +63,7 @@ VERBS = (
     ),
     Verb(
         "publish",
+        "publish publish -checkpoint ROOT [flags] SAVE STEP",
         "publish one save",
         (
             "Publishes the save at SAVE, a path or an s3:// URL under the root, as that of STEP. Run it only once the",
@@ -78,6 +76,7 @@ VERBS = (
     ),
     Verb(
         "prune",
+        "publish prune -checkpoint ROOT [flags]",
         "remove old publications and their saves",
         (
             "Keeps the latest publications, removes the others and then the folders they named, except folders that",
@@ -90,6 +89,7 @@ VERBS = (
     ),
     Verb(
         "probe",
+        "publish probe -checkpoint s3://BUCKET/PREFIX -creds LIST [flags]",
         "check an S3 root before a job is accepted",
         (
             "Resolves the credentials, then writes, reads and deletes an object beside pub/, lists pub/, and holds the",
