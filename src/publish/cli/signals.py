@@ -16,8 +16,11 @@ class Stop:
     def __init__(self) -> None:
         """Listens from now on, also for a SIGINT that was ignored: `kill -INT` means this watch."""
         self.asked = False
-        self._bell, self._ring = os.pipe()
-        os.set_blocking(self._ring, False)
+        self._bell, ring = os.pipe()
+        os.set_blocking(ring, False)
+        # Python calls a handler between two of its own instructions. The kernel may call at the last moment
+        # before a wait begins, or on another thread: only what C does then ends the wait.
+        signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
         for number in _ENDING:
             signal.signal(number, self._heard)
 
@@ -33,4 +36,3 @@ class Stop:
             # Still here: the kernel spares the first process of a container (pid_namespaces(7)).
             os._exit(128 + number)
         self.asked = True
-        os.write(self._ring, b".")
