@@ -18,6 +18,8 @@ def run() -> NoReturn:
     """Runs `publish` on this process's arguments and ends the process with its status."""
     _restore_signals()
     _occupy_descriptors()
+    # What goes wrong while an object is thrown away would show a traceback, and is nobody's business.
+    sys.unraisablehook = lambda _: None
     arguments = [_text(argument) for argument in sys.argv[1:]]
     env = {_text(name): _text(value) for name, value in os.environ.items()}
     _forget_environment()

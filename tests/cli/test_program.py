@@ -179,6 +179,36 @@ def test_an_error_that_nobody_foresaw_tells_where_and_nothing_else(root: Path, m
     assert "canary" not in note
 
 
+CHATTY = """
+import os, sys
+from publish.__main__ import run
+from publish.cli import wiring
+
+class Dying:
+    def __del__(self):
+        raise ValueError("canary")
+
+def chatter(*_, **__):
+    import logging
+    wiring._silence_libraries()
+    logging.getLogger("some.library").error("canary")
+    Dying()
+    import warnings
+    warnings.warn("canary")
+    os._exit(0)
+
+wiring.directory = chatter
+sys.argv = ["publish", "resolve", "-checkpoint", "/"]
+run()
+"""
+
+
+def test_what_libraries_log_and_warn_of_is_not_shown() -> None:
+    """F4, F9"""
+    result = subprocess.run([sys.executable, "-W", "error", "-c", CHATTY], env=CLEAN, capture_output=True, check=True)
+    assert result.stderr == b""
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_verb_as_a_shell_expects(root: Path, number: signal.Signals) -> None:
     """F5: 130 and 143 as a shell shows it, no traceback"""

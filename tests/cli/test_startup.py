@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.program import CLEAN, call
+from tests.support.servers import free_ports
 
 CHILD = """
 import os, sys
@@ -67,3 +68,19 @@ def test_prune_on_a_directory_imports_its_own_part_alone(root: str) -> None:
 
 def test_a_usage_error_imports_no_adapter() -> None:
     assert not any(name.startswith("publish.adapters") for name in imported("resolve", "-x"))
+
+
+def test_sources_that_are_not_there_bring_no_client(tmp_path: Path) -> None:
+    line = ("resolve", "-checkpoint", "s3://bucket/run", "-creds", f"secret:{tmp_path}/none,file:{tmp_path}/none")
+    assert imported(*line) & {"boto3", "botocore", "hvac", "requests", "urllib3", "ssl"} == set()
+
+
+def test_a_store_is_reached_without_the_client_of_vault(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    tmp_path.chmod(0o700)
+    for name, value in (("access_key_id", "k"), ("secret_access_key", "s"), ("endpoint", f"http://127.0.0.1:{port}")):
+        (tmp_path / name).write_text(value)
+    line = ("resolve", "-checkpoint", "s3://bucket/run", "-creds", f"file:{tmp_path}", "-timeout", "2s")
+    modules = imported(*line)
+    assert "botocore" in modules
+    assert modules & {"boto3", "hvac", "requests"} == set()

@@ -54,6 +54,8 @@ def bucket(job: Job, root: S3Root, deadline: Deadline, *, lasting: bool = False)
         return first_answer((_source(item, job) for item in items), deadline.left, deadline.at_source)
 
     source, credentials = resolve()
+    deadline.at_request("connect")
+    _silence_libraries()
 
     from publish.adapters.clock import SystemClock, SystemEntropy  # noqa: PLC0415  (start-up)
     from publish.adapters.s3 import Line, S3Store  # noqa: PLC0415  (start-up)
@@ -82,6 +84,13 @@ def bucket(job: Job, root: S3Root, deadline: Deadline, *, lasting: bool = False)
     return Bucket(site, source, lambda: probe(ask, store, entropy, _at_once))
 
 
+def _silence_libraries() -> None:
+    """Keeps what libraries log off stderr, where it would have no `publish: ` before it and perhaps a token in it."""
+    import logging  # noqa: PLC0415  (start-up)
+
+    logging.getLogger().addHandler(logging.NullHandler())
+
+
 def _source(item: Item, job: Job) -> Source:
     """The source that an item of `-creds` names, built when its turn has come."""
     from publish.adapters import secret_directory as files  # noqa: PLC0415  (start-up)
@@ -92,6 +101,7 @@ def _source(item: Item, job: Job) -> Source:
     if isinstance(item, FileItem):
         return files.PrivateDirectory(item.name, item.path)
 
+    _silence_libraries()
     from publish.adapters.trust import node_roots  # noqa: PLC0415  (start-up)
     from publish.adapters.vault import VaultSource  # noqa: PLC0415  (start-up)
 
