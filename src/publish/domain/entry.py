@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from base64 import b32encode
 from typing import NamedTuple
 
 from publish.domain.errors import Malformed, Misconfigured
@@ -42,6 +41,8 @@ class Entry(NamedTuple):
                 raise Malformed(f"{what} is not an unsigned 64-bit number: {number}")
         if _BAD_SEGMENT.search(path):
             raise Malformed(f"not the path of a save below the root: {spell(path)}")
+        from base64 import b32encode  # noqa: PLC0415  (start-up: who resolves makes no name)
+
         encoded = b32encode(path).rstrip(b"=")
         return cls(b"%020d-%020d-%s" % (epoch, step, encoded), epoch, step, path)
 
