@@ -324,5 +324,21 @@ def test_a_region_that_cannot_be_one_is_the_credentials_fault(moto: Moto) -> Non
         S3Store(S3Root("bucket", "run"), wrong, Line(None, BUNDLE, 5.0)).names(Area.PUB, None)
 
 
+@pytest.mark.parametrize("host", ["a" * 64 + ".example", "under_score", "-dash.example"])
+def test_a_host_that_cannot_be_one_is_the_credentials_fault(host: str, moto: Moto) -> None:
+    """C3"""
+    wrong = credentials(moto)._replace(endpoint=f"http://{host}")
+    with pytest.raises(CredentialsError, match=f"not an endpoint whose host can be one: http://{host}"):
+        S3Store(S3Root("bucket", "run"), wrong, Line(None, BUNDLE, 5.0))
+
+
+def test_a_failed_connection_is_told_by_its_peer_and_its_reason(place: Place) -> None:
+    """S7"""
+    (port,) = free_ports(1)
+    with pytest.raises(Unreachable) as raised:
+        place.store(f"http://127.0.0.1:{port}").names(Area.PUB, None)
+    assert str(raised.value) == (f"LIST {place.url}/pub/: no connection to http://127.0.0.1:{port}: Connection refused")
+
+
 def answering(body: str) -> Fault:
     return lambda exchange: exchange.answer(Reply(200, [("Content-Type", "application/xml")], body.encode()))

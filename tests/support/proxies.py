@@ -1,4 +1,4 @@
-"""Real proxies: tinyproxy (Debian `tinyproxy-bin`) and squid, on loopback and free ports."""
+"""A real proxy, tinyproxy (Debian `tinyproxy-bin`), on loopback and a free port."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.servers import Child, clean_environment, free_ports
@@ -20,34 +19,18 @@ LogLevel Info
 Allow 127.0.0.1
 {more}
 """
-_SQUID = """
-http_port 127.0.0.1:{port}
-acl all_hosts src all
-acl refused dstdomain refused.invalid
-http_access deny refused
-http_access allow all_hosts
-cache deny all
-access_log none
-cache_log {folder}/requests
-pid_filename {folder}/pid
-coredump_dir {folder}
-shutdown_lifetime 0 seconds
-cache_effective_user {user}
-logfile_rotate 0
-pinger_enable off
-{more}
-"""
 
 
-class Proxy:
-    """A forward proxy at `url` that notes in a file what it is asked for."""
+class TinyProxy:
+    """A forward proxy at `url` that notes what it is asked for. `more`: lines of its configuration."""
 
-    def __init__(self, command: Callable[[Path, int], list[str]]) -> None:
+    def __init__(self, more: str = "") -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="proxy-"))
-        self._folder.chmod(0o777)
         (port,) = free_ports(1)
         self.url = f"http://127.0.0.1:{port}"
-        self._child = Child(command(self._folder, port), self._folder, clean_environment())
+        file = self._folder / "tinyproxy.conf"
+        file.write_text(_TINYPROXY.format(port=port, folder=self._folder, more=more))
+        self._child = Child(["/usr/bin/tinyproxy", "-d", "-c", str(file)], self._folder, clean_environment())
         self._child.wait_until(lambda: _listens(port))
 
     def asked(self) -> str:
@@ -57,15 +40,6 @@ class Proxy:
     def stop(self) -> None:
         self._child.stop()
         shutil.rmtree(self._folder)
-
-
-def tinyproxy(more: str = "") -> Proxy:
-    def command(folder: Path, port: int) -> list[str]:
-        file = folder / "tinyproxy.conf"
-        file.write_text(_TINYPROXY.format(port=port, folder=folder, more=more))
-        return ["/usr/bin/tinyproxy", "-d", "-c", str(file)]
-
-    return Proxy(command)
 
 
 def _listens(port: int) -> bool:

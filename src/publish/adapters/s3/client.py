@@ -51,7 +51,7 @@ class Line(NamedTuple):
 
 
 def connect(credentials: Credentials, line: Line) -> S3Client:
-    """A client for these credentials. No request is sent. Raises CredentialsError for a region that is none."""
+    """A client for these credentials. No request is sent. Raises CredentialsError for a region or an endpoint that is none."""
     try:
         client: Any = _session().create_client(
             "s3",
@@ -65,6 +65,8 @@ def connect(credentials: Credentials, line: Line) -> S3Client:
         )
     except (botocore.exceptions.InvalidRegionError, botocore.exceptions.EndpointResolutionError) as error:
         raise CredentialsError(f"not a region of a store: {credentials.region}") from error
+    except ValueError as error:
+        raise CredentialsError(f"not an endpoint whose host can be one: {credentials.endpoint}") from error
     events = client.meta.events
     events.register("before-call.s3", _pin)
     events.register_last("before-call.s3.DeleteObjects", _digest)

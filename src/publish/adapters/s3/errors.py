@@ -9,6 +9,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -22,6 +23,7 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import LocationValueError
+from urllib3.util.ssl_match_hostname import CertificateError
 
 from publish.adapters.s3.client import CutOff, NotFromS3
 from publish.domain.errors import (
@@ -45,6 +47,8 @@ _ENDPOINT = "check the endpoint"
 _WRONG_PROTOCOL = "check that the endpoint, or the proxy, is to be spoken to by https"
 
 
+# A chain that does not verify, and a certificate for another host.
+_UNTRUSTED = (ssl.SSLCertVerificationError, CertificateError)
 _REDIRECTS = range(300, 400)
 _REFUSALS = range(400, 500)
 _FAULTS = range(500, 600)
@@ -119,7 +123,7 @@ class Translator:
             code, message = said(error)
             return self.refusal(code, message, _status(error), request, write=write)
         verdict = _of_line(error)
-        return _make(verdict, f"{request}: {self._clean(str(error))}", "", write=write)
+        return _make(verdict, f"{request}: {self._clean(_words(error))}", "", write=write)
 
     def refusal(self, code: str, message: str, status: int, request: str, *, write: bool) -> StoreFault:
         """What a store's code means. `status`: HTTP's, or 0 for a code within an answer about several keys."""
@@ -164,7 +168,7 @@ def _of_status(status: int) -> _Verdict:
 
 def _of_tls(error: Exception) -> _Verdict:
     for cause in _causes(error):
-        if isinstance(cause, ssl.SSLCertVerificationError):
+        if isinstance(cause, _UNTRUSTED):
             return _Verdict(Denied, _TRUST)
         if isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError):
             return _Verdict(OutcomeUnknown)
@@ -173,7 +177,7 @@ def _of_tls(error: Exception) -> _Verdict:
 
 def _of_proxy(error: Exception) -> _Verdict:
     for cause in _causes(error):
-        if isinstance(cause, ssl.SSLCertVerificationError):
+        if isinstance(cause, _UNTRUSTED):
             return _Verdict(Denied, _TRUST)
         # http.client's only word for a CONNECT that got an answer other than 200.
         if "Tunnel connection failed: 4" in str(cause):
@@ -218,6 +222,24 @@ def _of_line(error: Exception) -> _Verdict:
         if isinstance(error, kind):
             return verdict(error)
     raise error
+
+
+def _words(error: Exception) -> str:
+    """What failed, without the layers that wrapped it: a peer and a reason."""
+    told = getattr(error, "kwargs", {})
+    url = urlsplit(str(told.get("proxy_url") or told.get("endpoint_url") or ""))
+    *_, reason = _causes(error)
+    words = getattr(reason, "strerror", None) or str(reason)
+    for kind, what in (
+        (SSLError, "no TLS connection to"),
+        (ProxyConnectionError, "no connection through the proxy"),
+        (EndpointConnectionError, "no connection to"),
+        (ConnectTimeoutError, "no connection to"),
+        (HTTPClientError, "no whole answer from"),
+    ):
+        if isinstance(error, kind) and url.netloc:
+            return f"{what} {url.scheme}://{url.netloc}: {words}"
+    return str(error)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -49,7 +49,7 @@ class S3Store:
     """The checkpoint root `s3://bucket/prefix`. May be used by several threads at once."""
 
     def __init__(self, root: S3Root, credentials: Credentials, line: Line) -> None:
-        """No request is sent. Raises CredentialsError for a region that is none."""
+        """No request is sent. Raises CredentialsError for a region or an endpoint that is none."""
         self._bucket = root.bucket
         self._base = root.prefix + "/"
         self._client = connect(credentials, line)

@@ -1,0 +1,204 @@
+"""The store behind a proxy and behind TLS: every request takes the way it was given, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from publish.adapters.s3 import Line, S3Store
+from publish.domain.errors import Denied, StoreFault, Unavailable, Unreachable
+from publish.domain.ports import Area
+from tests.support.authority import Authority, TlsFront
+from tests.support.proxies import TinyProxy
+from tests.support.s3_jobs import s3_job
+from tests.support.s3_roots import BUNDLE, Place, make_place, wire_to
+from tests.support.servers import KeyedServer, free_ports
+from tests.support.wire import Wire
+
+NAME = b"00000000000000000001-00000000000000000002-MFRGG"
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[TinyProxy]:
+    proxy = TinyProxy()
+    yield proxy
+    proxy.stop()
+
+
+@pytest.fixture
+def place(seaweedfs: KeyedServer) -> Place:
+    return make_place(seaweedfs)
+
+
+@pytest.fixture
+def wire(seaweedfs: KeyedServer) -> Iterator[Wire]:
+    with wire_to(seaweedfs) as wire:
+        yield wire
+
+
+@pytest.fixture
+def authority() -> Authority:
+    return Authority()
+
+
+@pytest.fixture
+def trust(authority: Authority, tmp_path: Path) -> str:
+    """A bundle in which the authority is the only root."""
+    return str(authority.write(tmp_path))
+
+
+@pytest.fixture
+def tls(authority: Authority, tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Puts TLS before an address; `host` is what the certificate is for."""
+    with ExitStack() as fronts:
+
+        def front(upstream: str, host: str = "localhost", *, expired: bool = False) -> str:
+            one = TlsFront(upstream, authority.issue(host, tmp_path, expired=expired))
+            fronts.callback(one.stop)
+            return one.address
+
+        yield front
+
+
+def works(store: S3Store) -> None:
+    """Requests of each kind, and what they must come to."""
+    store.create(Area.PUB, NAME)
+    assert store.names(Area.PUB, None) == ([NAME], None)
+    store.put(b"s/x", b"bytes", only_if_new=False)
+    assert store.size(b"s/x") == 5
+    assert b"".join(store.read(b"s/x") or ()) == b"bytes"
+    store.put(b"s/y", b"bytes", only_if_new=False)
+    assert store.remove_save(b"s", ()).found
+    store.delete(b"pub/" + NAME)
+
+
+def through(wire: Wire) -> bool:
+    """Whether all that arrived came by the proxy, which says so (RFC 9110 section 7.6.3)."""
+    return bool(wire.asked) and all("tinyproxy" in str(asked.header("via")) for asked in wire.asked)
+
+
+def test_a_proxy_carries_every_request_of_the_program(proxy: TinyProxy, seaweedfs: KeyedServer, tmp_path: Path) -> None:
+    """P3"""
+    with s3_job(seaweedfs, tmp_path) as job:
+        for step in (1, 2):
+            job.save(step, "weights")
+            assert job.publish(step, "-proxy", proxy.url).status == 0
+        assert job.run("resolve", "-proxy", proxy.url).out == f"{job.url(2)}\n".encode()
+        assert job.run("resolve", "-probe", "-proxy", proxy.url).status == 0
+        assert job.run("prune", "-keep", "1", "-proxy", proxy.url).status == 0
+        assert job.published() == [2]
+        assert through(job.wire)
+        job.wire.asked.clear()
+        assert job.run("resolve").status == 0
+        assert not through(job.wire)
+
+
+def test_a_store_behind_tls_is_reached_through_a_proxys_tunnel(
+    proxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
+) -> None:
+    """P3"""
+    endpoint = tls(wire.endpoint)
+    works(place.store(endpoint, line=Line(proxy.url, trust, 20.0)))
+    assert f"CONNECT {endpoint.removeprefix('https://')}" in proxy.asked()
+
+
+@pytest.mark.parametrize("target", ["http", "https"])
+def test_a_proxy_behind_tls_carries_every_request(
+    target: str, proxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
+) -> None:
+    """P2, P3"""
+    endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
+    works(place.store(endpoint, line=Line(tls(proxy.url), trust, 20.0)))
+    assert len(wire.asked) > 5
+    if target == "http":
+        assert through(wire)
+    else:
+        assert f"CONNECT {endpoint.removeprefix('https://')}" in proxy.asked()
+
+
+@pytest.mark.parametrize("target", ["http", "https"])
+@pytest.mark.parametrize("flaw", ["untrusted", "for another host", "expired"])
+def test_a_proxy_whose_certificate_does_not_verify_is_not_used(
+    target: str, flaw: str, proxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
+) -> None:
+    """P2"""
+    endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
+    host = "elsewhere.example" if flaw == "for another host" else "localhost"
+    address = tls(proxy.url, host, expired=flaw == "expired")
+    line = Line(address, BUNDLE if flaw == "untrusted" else trust, 5.0)
+    with pytest.raises(Denied, match="certificate"):
+        place.store(endpoint, line=line).names(Area.PUB, None)
+    assert wire.asked == []
+
+
+def test_a_proxy_that_refuses_the_tunnel_is_final(
+    place: Place, wire: Wire, tls: Callable[..., str], trust: str
+) -> None:
+    refusing = TinyProxy("ConnectPort 1")
+    try:
+        with pytest.raises(Denied, match="the proxy refuses"):
+            place.store(tls(wire.endpoint), line=Line(refusing.url, trust, 5.0)).names(Area.PUB, None)
+    finally:
+        refusing.stop()
+    assert wire.asked == []
+
+
+@pytest.mark.parametrize("target", ["http", "https"])
+def test_a_proxy_that_is_not_there_is_not_gone_around(
+    target: str, place: Place, wire: Wire, tls: Callable[..., str], trust: str
+) -> None:
+    """P3, S2"""
+    endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
+    (port,) = free_ports(1)
+    with pytest.raises(Unreachable):
+        place.store(endpoint, line=Line(f"http://127.0.0.1:{port}", trust, 5.0)).names(Area.PUB, None)
+    assert wire.asked == []
+
+
+@pytest.mark.parametrize("target", ["http", "https"])
+def test_a_store_that_the_proxy_cannot_reach_is_tried_again(
+    target: str, proxy: TinyProxy, place: Place, trust: str
+) -> None:
+    """S2"""
+    (port,) = free_ports(1)
+    with pytest.raises(Unavailable):
+        place.store(f"{target}://localhost:{port}", line=Line(proxy.url, trust, 5.0)).names(Area.PUB, None)
+
+
+def test_a_store_whose_private_authority_is_trusted_works(
+    place: Place, wire: Wire, tls: Callable[..., str], trust: str
+) -> None:
+    """S8"""
+    works(place.store(tls(wire.endpoint), line=Line(None, trust, 20.0)))
+
+
+@pytest.mark.parametrize("flaw", ["untrusted", "for another host", "expired"])
+def test_a_store_whose_certificate_does_not_verify_is_told_at_once(
+    flaw: str, place: Place, wire: Wire, tls: Callable[..., str], trust: str
+) -> None:
+    """S8: before a secret or a request goes out."""
+    host = "elsewhere.example" if flaw == "for another host" else "localhost"
+    endpoint = tls(wire.endpoint, host, expired=flaw == "expired")
+    store = place.store(endpoint, line=Line(None, BUNDLE if flaw == "untrusted" else trust, 5.0))
+    for call in (lambda: store.names(Area.PUB, None), lambda: store.create(Area.PUB, NAME)):
+        with pytest.raises(Denied, match="trusts its certificate's authority"):
+            call()
+    assert wire.asked == []
+
+
+def test_tls_to_a_store_without_it_is_told_at_once(place: Place, wire: Wire, trust: str) -> None:
+    store = place.store(wire.endpoint.replace("http:", "https:"), line=Line(None, trust, 5.0))
+    with pytest.raises(Denied, match="https"):
+        store.names(Area.PUB, None)
+
+
+def test_a_store_with_tls_asked_without_is_a_failure(
+    place: Place, wire: Wire, tls: Callable[..., str], trust: str
+) -> None:
+    store = place.store(tls(wire.endpoint).replace("https:", "http:"), line=Line(None, trust, 5.0))
+    with pytest.raises(StoreFault):
+        store.names(Area.PUB, None)
+    assert wire.asked == []
