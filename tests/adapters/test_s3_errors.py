@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import secrets
 import traceback
 from collections.abc import Callable, Iterator
@@ -220,6 +221,7 @@ def test_a_redirect_is_not_followed(status: int, code: str, store: S3Store, wire
             assert "check endpoint and region" in str(fault_of(wire, fault, call))
             assert len(wire.asked) <= 1
         assert elsewhere.asked == []
+    gc.collect()
 
 
 def test_a_region_that_the_store_names_is_not_gone_to(store: S3Store, wire: Wire) -> None:

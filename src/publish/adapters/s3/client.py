@@ -51,7 +51,10 @@ class Line(NamedTuple):
 
 
 def connect(credentials: Credentials, line: Line) -> S3Client:
-    """A client for these credentials. No request is sent. Raises CredentialsError for a region or an endpoint that is none."""
+    """A client for these credentials; no request is sent.
+
+    Raises CredentialsError for a region or an endpoint that is none.
+    """
     try:
         client: Any = _session().create_client(
             "s3",
