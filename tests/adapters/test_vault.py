@@ -191,6 +191,26 @@ def test_a_kubernetes_login_sends_the_role_and_the_token_less_its_newline(tmp_pa
     assert json.loads(server.asked[0].body) == {"role": "a&b", "jwt": "canary.jwt"}
 
 
+def test_the_process_s_own_environment_changes_nothing(
+    source: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """E2: the program empties it, and this does not lean on that."""
+    (tmp_path / ".vault-token").write_text("canary-of-the-home")
+    (tmp_path / ".netrc").write_text("default login canary password canary")
+    (tmp_path / ".netrc").chmod(0o600)
+    with Vaultish() as trap, Vaultish() as server:
+        source(server.address).read(PLENTY)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "VAULT_ADDR", "VAULT_AGENT_ADDR", "VAULT_PROXY_ADDR"):
+            monkeypatch.setenv(name, trap.address)
+        for name in ("VAULT_TOKEN", "VAULT_NAMESPACE"):
+            monkeypatch.setenv(name, "canary-of-the-environment")
+        source(server.address).read(PLENTY)
+    assert trap.steps == []
+    assert server.asked[:3] == server.asked[3:]
+
+
 # Absent
 
 
