@@ -1,0 +1,113 @@
+"""The installed program's probe on a real store, and on that store made worse by the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.s3_jobs import S3Job, s3_job
+from tests.support.servers import S3Server
+from tests.support.wire import Fault, lost_reply, passes, says, silence, unconditional
+
+OBJECT = "publish-probe-"
+RACE = "-race"
+DENIED = says(403, "AccessDenied")
+
+
+@pytest.fixture
+def job(s3_server: S3Server, tmp_path: Path) -> Iterator[S3Job]:
+    with s3_job(s3_server, tmp_path) as job:
+        job.record(1, 2)
+        yield job
+
+
+def left(job: S3Job) -> list[str]:
+    return [path for path in job.place.paths() if not path.startswith("pub/")]
+
+
+def test_a_sound_store_passes_and_the_root_and_the_source_are_named(job: S3Job) -> None:
+    """probe.2, probe.3, probe.4"""
+    result = job.run("probe")
+    assert (result.status, result.err) == (0, b"")
+    assert job.place.url.encode() in result.out
+    assert job.flags[-1].encode() in result.out
+    assert left(job) == []
+    assert job.published() == [1, 2]
+
+
+def test_under_resolve_the_probes_line_goes_to_stderr(job: S3Job) -> None:
+    """probe.4, resolve.1, resolve.2: the probe first."""
+    result = job.run("resolve", "-probe")
+    assert (result.status, result.out) == (0, f"{job.url(2)}\n".encode())
+    (note,) = result.notes
+    assert job.place.url in note
+    assert job.wire.asked[0].method == "PUT"
+    assert job.wire.asked[-1].query["prefix"].endswith("/pub/")
+
+
+@pytest.mark.parametrize("part", [OBJECT, RACE], ids=["one after another", "at once"])
+def test_a_store_that_ignores_the_condition_is_found_out(part: str, job: S3Job) -> None:
+    """probe.2, probe.3"""
+    job.wire.spoil_all("PUT", unconditional, part=part)
+    result = job.run("probe")
+    assert (result.status, result.out) == (1, b"")
+    (note,) = result.notes
+    assert note.startswith("store: probe: conditional write: the store does not honour conditional writes")
+    assert ("writers race" in note) == (part == RACE)
+    assert left(job) == []
+
+
+STEPS: dict[str, tuple[str, str, tuple[Fault, ...]]] = {
+    "write": ("PUT", OBJECT, (DENIED,)),
+    "read": ("GET", OBJECT, (DENIED,)),
+    "conditional write": ("PUT", OBJECT, (passes, DENIED)),
+    "list": ("GET", "list-type", (DENIED,)),
+    "delete": ("DELETE", OBJECT, (DENIED,)),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("verb", ["probe", "resolve"])
+def test_a_step_that_fails_is_named_and_cleaned_up_after(step: str, verb: str, job: S3Job) -> None:
+    """probe.1, probe.4, resolve.3"""
+    method, part, faults = STEPS[step]
+    job.wire.spoil(method, *faults, part=part)
+    result = job.run(verb, *["-probe"] * (verb == "resolve"))
+    assert (result.status, result.out) == (1, b"")
+    (note,) = result.notes
+    assert note.startswith(f"store: probe: {step}: ")
+    assert "AccessDenied" in note
+    assert left(job) == []
+
+
+def test_a_foreign_name_in_the_log_fails_the_list(job: S3Job) -> None:
+    """L4"""
+    job.place.fill("pub/README")
+    result = job.run("probe")
+    assert (result.status, result.out) == (1, b"")
+    assert result.notes[0].startswith("store: probe: list: ")
+    assert "README" in result.notes[0]
+    assert left(job) == []
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [[lost_reply], [lost_reply] * 3, [says(500)] * 5, [says(409, "ConditionalRequestConflict")] * 7],
+    ids=["lost reply", "lost replies", "500 for losers", "409 for losers"],
+)
+def test_a_race_on_a_bad_line_still_has_one_winner(faults: list[Fault], job: S3Job) -> None:
+    """probe.4"""
+    job.wire.spoil("PUT", *faults, part=RACE)
+    result = job.run("probe")
+    assert (result.status, result.err) == (0, b"")
+    assert left(job) == []
+
+
+def test_a_probe_that_runs_out_of_time_names_its_step(job: S3Job) -> None:
+    """S5"""
+    job.wire.spoil_all("PUT", silence, part=RACE)
+    result = job.run("probe", "-timeout", "2s")
+    assert (result.status, result.out) == (1, b"")
+    assert result.notes == ["store: probe: conditional write: out of time (-timeout 2s)"]

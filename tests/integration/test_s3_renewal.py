@@ -1,0 +1,93 @@
+"""A watch whose credentials are refused: in each kind of request it sends, and for real."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.program import start
+from tests.support.s3_jobs import S3Job, s3_job
+from tests.support.servers import KeyedServer
+from tests.support.wire import Fault, says
+
+REJECTED = "the store rejected the credentials ({}); resolving the sources again"
+EXPIRED = says(400, "ExpiredToken")
+
+
+@pytest.fixture
+def job(seaweedfs: KeyedServer, tmp_path: Path) -> Iterator[S3Job]:
+    with s3_job(seaweedfs, tmp_path) as job:
+        yield job
+
+
+# A request that the second scan sends: its method and target, and the refusals that the wire gives.
+REQUESTS: dict[str, tuple[str, list[tuple[str, str, Fault]]]] = {
+    "list": ("hf", [("GET", "delimiter", EXPIRED)]),
+    "get": ("hf", [("GET", "trainer_state.json", EXPIRED)]),
+    "head": ("dcp", [("HEAD", ".metadata", says(400)), ("GET", ".metadata", EXPIRED)]),
+    "put": ("hf", [("PUT", "pub/", EXPIRED)]),
+    "the list that comes first": ("hf", [("GET", "prefix", EXPIRED)]),
+}
+
+
+@pytest.mark.parametrize("request_", REQUESTS)
+def test_each_request_that_is_refused_is_sent_once_more_with_fresh_credentials(request_: str, job: S3Job) -> None:
+    """S6"""
+    framework, refusals = REQUESTS[request_]
+    job.save(1)
+    job.place.fill("exec/a/checkpoint-1/.metadata")
+    for method, part, fault in refusals:
+        job.wire.spoil(method, fault, part=part)
+    words = ("-framework", framework, "-epoch", "1", "-attempt", "a", "-interval", "1h")
+    with start("watch", *job.flags, *words) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"published ")
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, b"")
+    notes = err.decode().splitlines()
+    assert notes[0] == "publish: " + REJECTED.format("ExpiredToken")
+    assert len(notes) == 2
+    assert job.flags[-1] in notes[1]
+    assert job.published() == [1]
+
+
+def test_a_run_renews_as_often_as_it_needs(job: S3Job) -> None:
+    """S6: once for each refused request."""
+    job.save(1)
+    for part in ("delimiter", "trainer_state.json"):
+        job.wire.spoil("GET", EXPIRED, part=part)
+    job.wire.spoil("PUT", EXPIRED)
+    with job.watch("-interval", "1h") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"published ")
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert err.decode().count("resolving the sources again") == 3
+
+
+def test_a_request_that_is_refused_twice_ends_the_watch(job: S3Job) -> None:
+    """S6"""
+    job.save(1)
+    job.wire.spoil("PUT", EXPIRED, EXPIRED)
+    with job.watch("-interval", "1h") as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (1, b"")
+    assert err.decode().splitlines()[-1].startswith("publish: store: ")
+    assert len(job.wire.sent("PUT")) == 2
+    assert job.published() == []
+
+
+def test_a_code_that_no_fresh_credentials_mend_is_final(job: S3Job) -> None:
+    """S6: ExpiredToken and InvalidAccessKeyId alone."""
+    job.save(1)
+    job.wire.spoil("PUT", says(403, "SignatureDoesNotMatch"))
+    with job.watch("-interval", "1h") as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (1, b"")
+    assert b"resolving" not in err
+    assert len(job.wire.sent("PUT")) == 1
