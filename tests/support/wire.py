@@ -182,6 +182,25 @@ def nothing_but_200(exchange: Exchange) -> None:
     exchange.answer(Reply(200, [], b""))
 
 
+class Held:
+    """A fault that lets a request happen or not, and then keeps the program waiting until the test is over."""
+
+    def __init__(self, *, happens: bool) -> None:
+        self._happens = happens
+        self._reached = threading.Event()
+
+    def __call__(self, exchange: Exchange) -> None:
+        if self._happens:
+            exchange.forward()
+        self._reached.set()
+        exchange.pause(None)
+        exchange.close()
+
+    def reached(self, seconds: float) -> bool:
+        """Waits until the request has come; returns whether it has."""
+        return self._reached.wait(seconds)
+
+
 class Wire:
     """Stands before `upstream`, a server's `http://host:port`, at an endpoint of its own."""
 
@@ -201,7 +220,7 @@ class Wire:
         self._thread.start()
 
     def spoil(self, method: str, *faults: Fault, part: str = "") -> None:
-        """The next requests of this method, with `part` in their target, meet one fault each."""
+        """The next requests of this method ("*": of any), with `part` in their target, meet one fault each."""
         with self._lock:
             self._faults += [(_matcher(method, part), fault, False) for fault in faults]
 
@@ -250,7 +269,7 @@ class Wire:
 
 
 def _matcher(method: str, part: str) -> Callable[[Asked], bool]:
-    return lambda asked: asked.method == method and part in asked.target
+    return lambda asked: method in (asked.method, "*") and part in asked.target
 
 
 class _Server(ThreadingHTTPServer):

@@ -1,0 +1,100 @@
+"""The installed program prunes a real store: much of it, in little time, and killed anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.support.program import start
+from tests.support.s3_jobs import S3Job, s3_job
+from tests.support.servers import KeyedServer
+from tests.support.wire import Held, passes, says
+
+
+@pytest.fixture
+def job(seaweedfs: KeyedServer, tmp_path: Path) -> Iterator[S3Job]:
+    with s3_job(seaweedfs, tmp_path) as job:
+        yield job
+
+
+def test_a_thousand_entries_and_a_save_of_ten_thousand_objects_go(job: S3Job) -> None:
+    """prune.1, prune.3: and requests are for pages and batches, not for objects."""
+    saves, objects = 1000, 10_000
+    job.place.fill(*(f"{job.path(step)}/trainer_state.json" for step in range(saves + 2)))
+    job.place.fill(*(f"{job.path(1)}/shard-{number:05}" for number in range(objects)))
+    job.record(*range(saves + 1))
+    result = job.run("prune", "-keep", "1")
+    assert (result.status, result.err) == (0, b"")
+    assert len(result.out.splitlines()) == saves
+    kept = [job.path(saves), job.path(saves + 1)]
+    assert sorted(job.place.paths()) == [*(f"{path}/trainer_state.json" for path in kept), f"pub/{job.entry(saves)}"]
+    # For a save: a record, a list, its marker, its batch; for the big one, two a page; and a few for the log.
+    pages = objects // 999 + 1
+    assert len(job.wire.asked) <= 4 * saves + 2 * pages + 20
+
+
+def test_a_store_without_batches_is_pruned_one_by_one(job: S3Job) -> None:
+    """prune.1"""
+    for step in range(4):
+        job.save(step, "a", "b")
+    job.record(*range(4))
+    job.wire.spoil_all("POST", says(501, "NotImplemented"))
+    assert job.run("prune", "-keep", "1").status == 0
+    assert job.published() == [3]
+    assert {path.split("/")[2] for path in job.place.paths() if path.startswith("exec/")} == {"checkpoint-3"}
+
+
+def test_what_cannot_be_removed_is_reported_and_the_rest_is_done_and_the_next_prune_does_it(job: S3Job) -> None:
+    """prune.5, prune.7"""
+    for step in range(4):
+        job.save(step, "a", "b")
+    job.record(*range(4))
+    for method in ("POST", "DELETE"):
+        job.wire.spoil_all(method, says(403, "AccessDenied"), part="checkpoint-1/")
+    job.wire.spoil_all("POST", says(403, "AccessDenied"), part="?delete")
+    result = job.run("prune", "-keep", "1")
+    assert result.status == 1
+    assert all("AccessDenied" in note for note in result.notes)
+    job.wire.heal()
+    for _ in range(2):
+        assert job.run("prune", "-keep", "1").status == 0
+    assert job.published() == [3]
+    assert {path.split("/")[2] for path in job.place.paths() if path.startswith("exec/")} == {"checkpoint-3"}
+    assert not [path for path in job.place.paths() if path.startswith("prune/")]
+
+
+@pytest.mark.parametrize("happens", [True, False], ids=["after the request", "before it"])
+def test_killed_at_any_request_and_run_again_it_leaves_what_an_unkilled_one_leaves(happens: bool, job: S3Job) -> None:  # noqa: FBT001
+    """prune.6, prune.7"""
+    for number in count():
+        for path in job.place.paths():
+            job.place.store().delete(path.encode())
+        for step in (1, 2, 3):
+            job.save(step, "weights")
+        job.record(1, 2, 3)
+        held = Held(happens=happens)
+        job.wire.heal()
+        job.wire.spoil("*", *[passes] * number, held)
+        with start("prune", *job.flags, "-keep", "1") as process:
+            while process.poll() is None and not held.reached(0.02):
+                pass
+            process.kill()
+        # A save whose marker is there is whole: nothing else of it went first.
+        paths = set(job.place.paths())
+        for step in (1, 2):
+            if f"{job.path(step)}/trainer_state.json" in paths:
+                assert f"{job.path(step)}/weights" in paths
+        job.wire.heal()
+        again = job.run("prune", "-keep", "1")
+        assert (again.status, again.err) == (0, b"")
+        assert sorted(job.place.paths()) == [
+            f"{job.path(3)}/trainer_state.json",
+            f"{job.path(3)}/weights",
+            f"pub/{job.entry(3)}",
+        ]
+        if not held.reached(0):
+            break
+    assert number > 10
