@@ -223,3 +223,16 @@ def test_a_signal_ends_a_verb_as_a_shell_expects(root: Path, number: signal.Sign
         assert process.stderr.read() == b""
     os.close(here)
     os.close(there)
+
+
+def test_a_sigint_that_its_parent_ignores_stays_ignored() -> None:
+    """Shells start the background jobs of a script so."""
+    here, there = os.pipe()
+    fill(there)
+    shell = ["/bin/sh", "-c", 'trap "" INT; exec "$0" help', PROGRAM]
+    with os.fdopen(here, "rb") as out, subprocess.Popen(shell, env=CLEAN, stdout=there) as process:
+        os.close(there)
+        until_it_waits_to_write(process.pid)
+        process.send_signal(signal.SIGINT)
+        assert out.read().endswith(call("help").out)
+        assert process.wait() == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,9 @@ def start(*words: Word, env: Mapping[str, str] | None = None, **options: object)
 
     A program that hangs is killed after a minute, so that a test that waits for its words fails.
     """
+    # Else the program would inherit that SIGINT is ignored where a shell runs the tests in its background.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process: subprocess.Popen[bytes] = subprocess.Popen(  # type: ignore[call-overload]  # options of every kind
         [PROGRAM, *words], env=CLEAN | dict(env or {}), **(streams | options)
