@@ -134,6 +134,7 @@ def test_a_proxy_whose_certificate_does_not_verify_is_not_used(
     assert wire.asked == []
 
 
+@pytest.mark.tinyproxy
 def test_a_proxy_that_refuses_the_tunnel_is_final(
     place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:

@@ -381,6 +381,7 @@ def test_a_proxy_by_tls_is_verified_against_the_node_s_roots_and_never_ca(
     )
 
 
+@pytest.mark.tinyproxy
 def test_a_proxy_that_refuses_to_connect_is_wrong(
     vault: OpenBao, authority: Authority, secret: Secret, approle: Login, tmp_path: Path
 ) -> None:

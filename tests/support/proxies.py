@@ -10,6 +10,8 @@ from pathlib import Path
 
 from tests.support.servers import Child, clean_environment, free_ports
 
+PROGRAM = "/usr/bin/tinyproxy"
+
 _TINYPROXY = """
 Port {port}
 Listen 127.0.0.1
@@ -30,7 +32,7 @@ class TinyProxy:
         self.url = f"http://127.0.0.1:{port}"
         file = self._folder / "tinyproxy.conf"
         file.write_text(_TINYPROXY.format(port=port, folder=self._folder, more=more))
-        self._child = Child(["/usr/bin/tinyproxy", "-d", "-c", str(file)], self._folder, clean_environment())
+        self._child = Child([PROGRAM, "-d", "-c", str(file)], self._folder, clean_environment())
         self._child.wait_until(lambda: _listens(port))
 
     def asked(self) -> str:
