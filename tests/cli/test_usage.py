@@ -105,6 +105,11 @@ def test_an_empty_save_is_a_usage_error(root: Path) -> None:
     refused(call("watch", "-checkpoint", root, *NUMBERS, "-framework", "hf", ""), 2, "SAVES is empty")
 
 
+def test_the_root_itself_is_no_save(root: Path) -> None:
+    """publish.1"""
+    refused(call("publish", "-checkpoint", root, "-epoch", "1", root, "5"), 1, "the root itself is no save")
+
+
 def test_an_empty_list_of_sources_counts_as_missing(root: Path) -> None:
     """C6"""
     refused(call("resolve", "-checkpoint", "s3://bucket/run", "-creds", ""), 2, "-creds LIST is required")

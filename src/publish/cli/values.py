@@ -63,7 +63,7 @@ def duration(text: str) -> float:
     rest = text.removeprefix("+")
     if rest == "0":
         raise UsageError(f"must be above zero: {text}")
-    if not rest or rest.startswith("-"):
+    if not rest:
         raise UsageError(f"not a duration above zero such as 300ms, 10s or 1h30m: {text}")
     total = 0
     at = 0
