@@ -38,9 +38,9 @@ class Job(NamedTuple):
         self.place.fill(f"exec/a/checkpoint-{step}/trainer_state.json", body=b'{"global_step": %d}' % step)
         return f"{self.place.url}/exec/a/checkpoint-{step}"
 
-    def watch(self, *words: Word) -> subprocess.Popen[bytes]:
+    def watch(self, *words: Word, **env: str) -> subprocess.Popen[bytes]:
         line = ("-framework", "hf", "-epoch", "3", "-attempt", "a", *words)
-        return start("watch", *self.flags, *line)
+        return start("watch", *self.flags, *line, env=env)
 
 
 def make_job(server: S3Server, folder: Path, wire: Wire) -> Job:
@@ -361,3 +361,13 @@ def test_resolve_asks_for_the_log_and_nothing_else(job: Job) -> None:
     (asked,) = job.wire.asked
     assert asked.method == "GET"
     assert asked.query["prefix"] == f"{job.place.root.prefix}/pub/"
+
+
+def test_a_folder_of_many_digits_is_passed_over_however_the_interpreter_is_set_up(job: Job) -> None:
+    """E2"""
+    job.place.fill(f"exec/a/checkpoint-{'1' * 700}/trainer_state.json")
+    job.save(1)
+    with job.watch(PYTHONINTMAXSTRDIGITS="640") as process:
+        assert b"step 1, " in said(process)
+        process.terminate()
+        assert process.wait(60) == 0

@@ -246,11 +246,3 @@ def test_stdout_that_closes_ends_it(root: Path) -> None:
         save(root, 2)
         assert process.wait(60) == 1
         assert b"Broken pipe" in noted(process)
-
-
-def test_numbers_are_read_however_the_interpreter_is_set_up(root: Path) -> None:
-    """E2"""
-    save(root, 1, '{"global_step": %s}' % ("1" * 1000))
-    plain = run(*line(root))
-    assert "trainer_state.json" in plain.notes[0]
-    assert run(*line(root), env={"PYTHONINTMAXSTRDIGITS": "640"}) == plain
