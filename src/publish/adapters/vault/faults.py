@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Callable, Iterator
 
 import requests
-from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError, ReadTimeoutError
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError
 
 from publish.domain.errors import CredentialsError, SourceAbsent
 
@@ -73,7 +73,6 @@ _TABLE: tuple[tuple[type[BaseException], Callable[[BaseException, str], Credenti
     (NewConnectionError, _unconnected),
     (ConnectTimeoutError, _unconnected_in_time),
     (TimeoutError, _unanswered),
-    (ReadTimeoutError, _unanswered),
     (ssl.SSLError, _insecure),
     (ProxyError, _refused_by_proxy),
     (requests.ConnectionError, _lost),

@@ -104,7 +104,6 @@ class _Wire(RawAdapter):  # type: ignore[misc]  # hvac is untyped
         super().__init__(**given)
         self._secrets = secrets
         self._left = left
-        self._redirected = False
 
     def request(
         self,
@@ -116,7 +115,8 @@ class _Wire(RawAdapter):  # type: ignore[misc]  # hvac is untyped
         """The JSON object that was answered. Raises SourceAbsent or CredentialsError."""
         given.pop("raise_exception", None)
         answer = self._exchange(method, url, headers, given)
-        if answer.status in _FOLLOWED and not self._redirected:
+        # Once: what answers there is taken as it is.
+        if answer.status in _FOLLOWED:
             answer = self._exchange(method, self._follow(answer), headers, given)
         return document(answer, self.step, self._secrets)
 
@@ -131,7 +131,6 @@ class _Wire(RawAdapter):  # type: ignore[misc]  # hvac is untyped
             raise CredentialsError(f"{self.step}: it redirects from https to http")
         if self.token and _place(here) != _place(target):
             raise CredentialsError(f"{self.step}: it redirects to another server, and the token is not for that one")
-        self._redirected = True
         self.base_uri = str(target)
         return path
 
