@@ -63,7 +63,7 @@ dist: .venv/.ready
 	.venv/bin/check-wheel-contents dist/*.whl
 
 clean:
-	rm -rf .venv .venv-demo .venv-acceptance build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-demo .venv-acceptance .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 # One virtual environment per file of requirements. The stamp is made last, so what was cut short is done again.
 .venv/.ready: requirements-dev.txt requirements.txt pyproject.toml
