@@ -75,9 +75,7 @@ def install_requirements(tree: Path) -> None:
     pure = ["--only-binary=:all:", "--platform=any", "--implementation=py", "--abi=none", "--no-deps", "--no-compile"]
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, *pure, "--target", tree, "--requirement", TOP / "requirements.txt"], check=True)
-    # The adapter speaks to botocore; what boto3 would add is left out.
-    for unused in (tree / "bin", *tree.glob("boto3*"), *tree.glob("s3transfer*")):
-        shutil.rmtree(unused)
+    shutil.rmtree(tree / "bin")
 
 
 def copy_package(tree: Path) -> None:
