@@ -28,8 +28,8 @@ from tests.support.s3_roots import BUNDLE, Place, make_place
 from tests.support.servers import Key, credentials, free_ports
 from tests.support.wire import (
     Fault,
-    Reply,
     Wire,
+    answers,
     cut_in_headers,
     drips,
     lost_reply,
@@ -251,7 +251,7 @@ def test_a_missing_object_is_none_and_not_a_fault(store: S3Store) -> None:
 def test_what_one_key_of_a_batch_meets_is_that_keys_alone(store: S3Store, place: Place, wire: Wire) -> None:
     """prune.5"""
     body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>AccessDenied</Code><Message>locked</Message></Error>"
-    wire.spoil("POST", answering(f"<DeleteResult>{body}</DeleteResult>"))
+    wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
     stuck = store.remove(Area.PUB, [b"a", b"b", b"c"])
     assert list(stuck) == [b"b"]
     assert type(stuck[b"b"]) is Denied
@@ -264,7 +264,7 @@ def test_what_a_key_may_get_over_is_the_whole_batchs_to_try_again(
 ) -> None:
     """S2"""
     body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>{code}</Code></Error>"
-    wire.spoil("POST", answering(f"<DeleteResult>{body}</DeleteResult>"))
+    wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
     with pytest.raises(StoreFault) as raised:
         store.remove(Area.PUB, [b"a", b"b"])
     assert type(raised.value) is kind
@@ -340,7 +340,3 @@ def test_a_failed_connection_is_told_by_its_peer_and_its_reason(place: Place) ->
     with pytest.raises(Unreachable) as raised:
         place.store(f"http://127.0.0.1:{port}").names(Area.PUB, None)
     assert str(raised.value) == (f"LIST {place.url}/pub/: no connection to http://127.0.0.1:{port}: Connection refused")
-
-
-def answering(body: str) -> Fault:
-    return lambda exchange: exchange.answer(Reply(200, [("Content-Type", "application/xml")], body.encode()))

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from botocore.awsrequest import AWSRequest
 
-from publish.adapters.s3 import S3Store
+from publish.adapters.s3 import Line, S3Store
+from publish.adapters.s3.client import connect
 from publish.domain.errors import AlreadyThere, Denied
 from publish.domain.ports import Area
 from publish.domain.root import S3Root
 from tests.support.moto_server import Moto
-from tests.support.s3_roots import Place, make_place, paths_of, wire_to
-from tests.support.servers import KeyedServer
-from tests.support.wire import Wire, says
+from tests.support.s3_roots import BUNDLE, Place, make_place, paths_of, wire_to
+from tests.support.servers import KeyedServer, credentials
+from tests.support.wire import Wire, answers, says
 
 NAME = b"00000000000000000001-00000000000000000002-MFRGG"
 
@@ -225,3 +227,39 @@ def test_requests_of_a_client_share_a_connection(store: S3Store, wire: Wire) -> 
     for number in range(5):
         store.create(Area.PUB, NAME + b"%d" % number)
     assert wire.connections == 1
+
+
+@pytest.mark.parametrize(
+    ("region", "host"),
+    [
+        ("us-east-1", "s3.us-east-1.amazonaws.com"),
+        ("eu-central-1", "s3.eu-central-1.amazonaws.com"),
+        ("us-gov-west-1", "s3.us-gov-west-1.amazonaws.com"),
+        ("cn-north-1", "s3.cn-north-1.amazonaws.com.cn"),
+        ("eusc-de-east-1", "s3.eusc-de-east-1.amazonaws.eu"),
+    ],
+)
+def test_without_an_endpoint_a_request_goes_to_awss_regional_one(region: str, host: str, moto: Moto) -> None:
+    """C3"""
+    client = connect(credentials(moto)._replace(endpoint=None, region=region), Line(None, BUNDLE, 5.0))
+    sent: list[AWSRequest] = []
+
+    def keep(request: AWSRequest, **_: object) -> None:
+        sent.append(request)
+        raise InterruptedError
+
+    client.meta.events.register("before-send.s3", keep)
+    with pytest.raises(InterruptedError):
+        client.list_objects_v2(Bucket="bucket")
+    assert [request.url for request in sent] == [f"https://{host}/bucket?list-type=2&encoding-type=url"]
+    assert f"/{region}/s3/aws4_request".encode() in sent[0].headers["Authorization"]
+
+
+def test_a_listing_may_say_its_keys_in_any_way_that_xml_has(store: S3Store, place: Place, wire: Wire) -> None:
+    """resolve.1: what is taken out of a listing unread is never a key's."""
+    folder = f"{place.root.prefix}/pub/"
+    for key in ("<Key>{}a</Key><Size>1</Size>", "<Key><![CDATA[{}<Size>1</Size>]]></Key><Size>1</Size>"):
+        contents = f"<Contents>{key.format(folder)}</Contents>"
+        wire.spoil("GET", answers(f"<ListBucketResult><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>"))
+    assert store.names(Area.PUB, None).names == [b"a"]
+    assert store.names(Area.PUB, None).names == [b"<Size>1</Size>"]

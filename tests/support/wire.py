@@ -172,6 +172,11 @@ def says(status: int, code: str = "", *, message: str = "told to", headers: tupl
     return fault
 
 
+def answers(body: str) -> Fault:
+    """Answers with this body in the store's stead."""
+    return lambda exchange: exchange.answer(Reply(200, [("Content-Type", "application/xml")], body.encode()))
+
+
 def web_page(exchange: Exchange) -> None:
     """What a captive portal or a wrong port says."""
     page = b"<!DOCTYPE html>\n<html><head><title>Welcome</title></head><body><p>Log in, please<br></body></html>"

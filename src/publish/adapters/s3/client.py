@@ -9,7 +9,7 @@ import base64
 import gzip
 import hashlib
 import json
-from collections import OrderedDict
+import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -34,6 +34,12 @@ _CONNECTIONS = 32
 _API_VERSION = "2006-03-01"
 
 
+# What a listing says of each object and nobody reads; it takes longer to parse than the keys do.
+_UNREAD = re.compile(
+    rb"<(LastModified|ETag|Size|StorageClass|Owner|ChecksumAlgorithm|ChecksumType)>.*?</\1>", re.DOTALL
+)
+
+
 class NotFromS3(Exception):
     """Something else than an S3 store gave the answer, such as a web server."""
 
@@ -56,7 +62,7 @@ def connect(credentials: Credentials, line: Line) -> S3Client:
     Raises CredentialsError for a region or an endpoint that is none.
     """
     try:
-        client: Any = _session().create_client(
+        client: Any = _session(aws=credentials.endpoint is None).create_client(
             "s3",
             region_name=credentials.region,
             endpoint_url=credentials.endpoint,
@@ -113,9 +119,11 @@ class _Models(botocore.loaders.Loader):
     It is read by whoever imported botocore, so from inside a zip too, where there are no folders.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, aws: bool) -> None:
+        """`aws`: the client is to find out itself where its service is."""
         # Neither AWS_DATA_PATH nor ~/.aws/models.
         super().__init__(extra_search_paths=[self.BUILTIN_DATA_PATH], include_default_search_paths=False)
+        self._aws = aws
 
     def list_available_services(self, type_name: str) -> list[str]:  # noqa: ARG002  (botocore's signature)
         return ["s3"]
@@ -128,6 +136,9 @@ class _Models(botocore.loaders.Loader):
         return model
 
     def load_data_with_path(self, name: str) -> tuple[Any, str]:
+        if name == "endpoints" and not self._aws:
+            # Where AWS's services are: it takes longer to read than all the rest.
+            return {"partitions": []}, ""
         path = f"{self.BUILTIN_DATA_PATH}/{name}.json"
         importer: Any = botocore.loaders.__loader__
         for suffix, unpack in ((".gz", gzip.decompress), ("", bytes)):
@@ -135,17 +146,17 @@ class _Models(botocore.loaders.Loader):
                 content: bytes = unpack(importer.get_data(path + suffix))
             except OSError:
                 continue
-            return json.loads(content, object_pairs_hook=OrderedDict), path
+            return json.loads(content), path
         raise botocore.exceptions.DataNotFoundError(data_path=name)
 
 
-def _session() -> botocore.session.Session:
+def _session(*, aws: bool) -> botocore.session.Session:
     """A session whose every setting is botocore's default, whatever variables and files say."""
     settings: Any = botocore.session.Session.SESSION_VARIABLES
     constants = {name: (None, None, default, convert) for name, (_, _, default, convert) in settings.items()}
     constants["config_file"] = constants["credentials_file"] = (None, None, "/dev/null", None)
     session = botocore.session.Session(session_vars=constants)
-    session.register_component("data_loader", _Models())
+    session.register_component("data_loader", _Models(aws=aws))
     return session
 
 
@@ -176,12 +187,16 @@ def _check_answer(operation_model: Any, response_dict: dict[str, Any], **_: obje
     headers, body = response_dict["headers"], response_dict["body"]
     succeeded = response_dict["status_code"] == HTTPStatus.OK
     if succeeded and "etag" not in headers and headers.get("content-type", "").lower().startswith("text/html"):
+        if not isinstance(body, bytes):
+            body.close()
         raise NotFromS3("the answer is a web page")
     if not isinstance(body, bytes) or operation_model.http["method"] == "HEAD":
         return
     length = headers.get("content-length", "")
     if length.isdigit() and len(body) < int(length):
         raise CutOff(f"{len(body)} of {length} bytes came")
+    if operation_model.name == "ListObjectsV2" and b"<![CDATA[" not in body:
+        response_dict["body"] = _UNREAD.sub(b"", body)
     # A quiet answer has no other sign of having been given by a store.
     if succeeded and operation_model.name == "DeleteObjects" and b"DeleteResult" not in body and b"<Error" not in body:
         raise CutOff("the answer has no DeleteResult")

@@ -22,7 +22,7 @@ from botocore.exceptions import (
     SSLError,
 )
 from botocore.parsers import ResponseParserError
-from urllib3.exceptions import LocationValueError
+from urllib3.exceptions import HTTPError, LocationValueError
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from publish.adapters.s3.client import CutOff, NotFromS3
@@ -213,6 +213,7 @@ _LINE: tuple[tuple[type[Exception], Callable[[Exception], _Verdict]], ...] = (
     (HTTPClientError, _of_broken_line),
     (BotoCoreError, _of_broken_line),
     (ResponseParserError, _of_broken_line),
+    (HTTPError, _of_broken_line),
     (CutOff, _of_broken_line),
 )
 
