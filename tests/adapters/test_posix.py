@@ -407,6 +407,36 @@ class TestLinks:
         assert tree(outside) == ["kept", "kept/x"]
         assert tree(root) == ["run"]
 
+    @pytest.mark.parametrize("place", ["run", "run/1", "run/1/deep"])
+    def test_a_link_swapped_in_at_the_last_moment_is_not_followed(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch, place: str
+    ) -> None:
+        """The swap happens between the look at a folder and its opening."""
+        outside = root.parent / "outside"
+        fill(outside, "1/x", "deep/x", "x", "trainer_state.json", "1/trainer_state.json")
+        fill(root, "run/1/deep/x", "run/1/trainer_state.json")
+        before = tree(outside)
+        real = os.open
+        swaps = [os.fsencode(place.rsplit("/", maxsplit=1)[-1])]
+
+        def swap(name: bytes, *arguments: int, **options: int) -> int:
+            if name in swaps:
+                swaps.clear()
+                (root / place).rename(root / "aside")
+                (root / place).symlink_to(outside)
+            return real(name, *arguments, **options)
+
+        monkeypatch.setattr(os, "open", swap)
+        if place == "run/1/deep":
+            assert open_store(root).remove_save(b"run/1", MARKERS).found
+            assert tree(root) == ["aside", "aside/x", "run"]
+        else:
+            with pytest.raises(BehindLink):
+                open_store(root).remove_save(b"run/1", MARKERS)
+            assert (root / place).is_symlink()
+        assert swaps == []
+        assert tree(outside) == before
+
     def test_a_link_swapped_in_while_it_runs_never_leads_outside(self, root: Path) -> None:
         """Another process swaps folders for links as fast as it can while saves are removed."""
         outside = root.parent / "outside"
