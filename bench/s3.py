@@ -14,6 +14,7 @@ import time
 import venv
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(HERE))
@@ -41,6 +42,13 @@ def main() -> None:
             removal(Shop(server, Path(folder, "prune")))
     finally:
         server.stop()
+
+
+class Cost(NamedTuple):
+    """Seconds on the wall's clock, and of this machine's processors, the server's not counted."""
+
+    wall: float
+    cpu: float
 
 
 class Shop:
@@ -83,14 +91,23 @@ class Shop:
     def s5cmd_rm(self, path: str) -> list[str]:
         return [peer("s5cmd"), "rm", f"{self.place.url}/{path}/*"]
 
-    def cost(self, command: Sequence[str]) -> tuple[float, int]:
-        """The seconds that a command takes, and the most memory it had, in MiB."""
+    def cost(self, command: Sequence[str]) -> Cost:
         began = time.perf_counter()
         with subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL) as process:
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
         assert process.returncode == 0, command
-        return time.perf_counter() - began, usage.ru_maxrss // 1024
+        return Cost(time.perf_counter() - began, usage.ru_utime + usage.ru_stime)
+
+    def memory(self, command: Sequence[str]) -> int:
+        """The most memory that a command has, in MiB; rusage would tell this process's own, if that is more."""
+        most = 0
+        with subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL) as process:
+            while process.poll() is None:
+                status = Path(f"/proc/{process.pid}/status").read_text()
+                most = max([most, *(int(line.split()[1]) for line in status.splitlines() if "VmHWM" in line)])
+                time.sleep(0.02)
+        return most // 1024
 
 
 def listing(shop: Shop, count: int) -> None:
@@ -104,11 +121,12 @@ def listing(shop: Shop, count: int) -> None:
     }
     # By turns, so that what disturbs the machine disturbs all alike.
     costs = [{what: shop.cost(command) for what, command in rows.items()} for _ in range(times)]
-    base = min(cost["aws s3api list-objects-v2"][0] for cost in costs)
-    for what in rows:
-        seconds = min(cost[what][0] for cost in costs)
-        memory = max(cost[what][1] for cost in costs)
-        show(what, seconds, base, f"{memory} MiB, {count / seconds:,.0f} keys/s")
+    base = min(cost["aws s3api list-objects-v2"].wall for cost in costs)
+    for what, command in rows.items():
+        wall, cpu = (min(cost[what][part] for cost in costs) for part in range(2))
+        show(
+            what, wall, base, f"{count / wall:,.0f} keys/s, {count / cpu:,.0f} a CPU second, {shop.memory(command)} MiB"
+        )
 
 
 def removal(shop: Shop) -> None:
@@ -124,9 +142,9 @@ def removal(shop: Shop) -> None:
     fill_saves(shop)
     shop.place.fill(*(f"pub/{name(step)}" for step in range(SAVES + 1)), body=b"")
     costs["publish prune"] = shop.cost(shop.publish("prune", "-keep", "1"))
-    base = costs["s5cmd rm"][0]
-    for what, (seconds, memory) in costs.items():
-        show(what, seconds, base, f"{memory} MiB, {SAVES * OBJECTS / seconds:,.0f} objects/s")
+    base = costs["s5cmd rm"].wall
+    for what, cost in costs.items():
+        show(what, cost.wall, base, f"{SAVES * OBJECTS / cost.wall:,.0f} objects/s")
 
 
 def fill_saves(shop: Shop) -> None:
