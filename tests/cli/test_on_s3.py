@@ -65,10 +65,10 @@ def noted(process: subprocess.Popen[bytes]) -> list[str]:
     return [line.removeprefix("publish: ") for line in process.stderr.read().decode().splitlines()]
 
 
-def test_each_verb_does_its_work(s3_server: S3Server, tmp_path: Path) -> None:
+def test_each_verb_does_its_work(seaweedfs: KeyedServer, tmp_path: Path) -> None:
     """resolve.1, publish.4, watch.1, watch.6, prune.1, probe.4"""
-    with wire_to(s3_server) as wire:
-        job = make_job(s3_server, tmp_path, wire)
+    with wire_to(seaweedfs) as wire:
+        job = make_job(seaweedfs, tmp_path, wire)
         url, creds = job.place.url, f"file:{tmp_path}/creds"
         assert job.run("probe") == Result(0, f"probed {url} with the credentials of {creds}\n".encode(), b"")
         assert job.run("resolve") == Result(0, b"", b"")
@@ -121,11 +121,12 @@ def test_a_relative_source_is_below_the_working_directory(job: Job) -> None:
     assert "no source answered" in run(*line, cwd="/").notes[0]
 
 
-def test_the_first_source_that_answers_is_named(job: Job) -> None:
+def test_the_first_source_that_answers_is_named(seaweedfs: KeyedServer, tmp_path: Path) -> None:
     """C4, probe.4"""
-    creds = f"secret:/does/not/exist,file:{job.folder}/creds"
-    result = run("probe", "-checkpoint", job.place.url, "-creds", creds)
-    assert result.out.decode().endswith(f" with the credentials of file:{job.folder}/creds\n")
+    source = private_directory(tmp_path / "creds", seaweedfs)
+    url = make_place(seaweedfs).url
+    result = run("probe", "-checkpoint", url, "-creds", f"secret:/does/not/exist,{source}")
+    assert result == Result(0, f"probed {url} with the credentials of {source}\n".encode(), b"")
 
 
 def test_what_the_store_says_starts_with_the_store(job: Job) -> None:

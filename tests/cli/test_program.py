@@ -95,6 +95,19 @@ def test_nothing_lands_in_an_entry_when_every_stream_is_closed(root: Path) -> No
     assert all(entry.stat().st_size == 0 for entry in (root / "pub").iterdir())
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_no_file_or_connection_gets_the_number_of_a_closed_stream(closed: str) -> None:
+    """F7: what is meant for stdout would land in it"""
+    child = """
+import os
+from publish.__main__ import _occupy_descriptors
+_occupy_descriptors()
+os._exit(os.open(os.devnull, os.O_WRONLY))
+"""
+    shell = ["/bin/sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, child]
+    assert subprocess.run(shell, env=CLEAN, check=False).returncode > 2
+
+
 def test_a_stderr_that_takes_nothing_changes_no_status(root: Path) -> None:
     line = at(root, ("publish", "-checkpoint", "ROOT", "-epoch", "1", "ROOT/exec/a", "1"))
     with Path("/dev/full").open("wb") as full:
@@ -108,6 +121,16 @@ def test_a_wrong_root_leaves_stdout_empty(tmp_path: Path) -> None:
     """resolve.3"""
     result = run("resolve", "-checkpoint", tmp_path / "not-mounted")
     assert (result.status, result.out) == (1, b"")
+
+
+def test_what_a_directory_refuses_is_not_said_of_a_store(tmp_path: Path) -> None:
+    """S7"""
+    # Nobody, not even root, makes a folder in there.
+    result = run("publish", "-checkpoint", "/proc", "-epoch", "1", "/proc/sys", "5")
+    assert (result.status, result.out) == (1, b"")
+    (note,) = result.notes
+    assert "/proc/pub" in note
+    assert not note.startswith("store:")
 
 
 HOSTILE = {
