@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.proxies import PROGRAM as TINYPROXY
 from tests.support.ways import describe
@@ -13,6 +14,10 @@ from tests.support.ways import describe
 # The fixtures that are real servers, one way or another; parameters name them too.
 SERVERS = {"seaweedfs", "vault"}
 PROXIES = {"proxy", "tinyproxy"}
+
+# How long an example takes is the machine's affair, not the program's.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 # Debian has it, PyPI does not: the one thing that `make test` cannot bring along. CI has no excuse.
 without_proxy = not Path(TINYPROXY).exists() and not os.environ.get("CI")
