@@ -3,7 +3,8 @@
 
 SHELL := /bin/sh
 PYTEST := .venv/bin/python -m pytest
-PYTEST_ARGS :=
+# Many tests wait for servers and clocks, so two at a time pay off on any machine.
+PYTEST_ARGS := -n 2
 
 .PHONY: help demo test check coverage acceptance test-containers test-slurm test-install bench pyz dist clean
 
@@ -44,7 +45,7 @@ test-containers: .venv/.ready
 	$(PYTEST) -m 'servers or containers' $(PYTEST_ARGS)
 
 test-slurm: .venv/.ready
-	$(PYTEST) -m slurm $(PYTEST_ARGS)
+	$(PYTEST) -m slurm
 
 test-install: .venv/.ready
 	$(PYTEST) -m install $(PYTEST_ARGS)

@@ -108,6 +108,6 @@ def test_a_race_on_a_bad_line_still_has_one_winner(faults: list[Fault], job: S3J
 def test_a_probe_that_runs_out_of_time_names_its_step(job: S3Job) -> None:
     """S5"""
     job.wire.spoil_all("PUT", silence, part=RACE)
-    result = job.run("probe", "-timeout", "2s")
+    result = job.run("probe", "-timeout", "6s")
     assert (result.status, result.out) == (1, b"")
-    assert result.notes == ["store: probe: conditional write: out of time (-timeout 2s)"]
+    assert result.notes == ["store: probe: conditional write: out of time (-timeout 6s)"]

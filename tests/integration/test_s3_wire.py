@@ -134,10 +134,10 @@ def test_time_runs_out_by_the_clock_on_the_wall(fault: Fault, verb: str, job: S3
     job.save(7)
     job.record(6)
     job.wire.spoil_all("PUT" if verb == "publish" else "GET", fault)
-    result = job.publish(7, "-timeout", "2s") if verb == "publish" else job.run("resolve", "-timeout", "2s")
+    result = job.publish(7, "-timeout", "6s") if verb == "publish" else job.run("resolve", "-timeout", "6s")
     assert (result.status, result.out) == (1, b"")
     step = f"create pub/{job.entry(7)}" if verb == "publish" else "list pub/"
-    assert result.notes == [f"store: {step}: out of time (-timeout 2s)"]
+    assert result.notes == [f"store: {step}: out of time (-timeout 6s)"]
 
 
 BROKEN = {
