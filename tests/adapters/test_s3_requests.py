@@ -150,6 +150,23 @@ def test_the_log_is_read_with_lists_of_its_folder_alone(seaweedfs: KeyedServer) 
     assert {asked.query["prefix"] for asked in wire.asked} == {f"{place.root.prefix}/pub/"}
 
 
+def test_the_logs_own_marker_is_no_entry_and_a_deeper_key_is_a_foreign_name(store: S3Store, place: Place) -> None:
+    """L4"""
+    place.fill("pub/", "pub/a", "pub/b/", "pub/c/d")
+    assert sorted(store.names(Area.PUB, None).names) == [b"a", b"b/", b"c/d"]
+
+
+def test_a_saves_own_marker_is_no_save_and_goes_with_it(store: S3Store, place: Place) -> None:
+    """publish.2, prune.3"""
+    place.fill("s/", "t", "t/", "t/x", "tt")
+    assert not store.has_save(b"s")
+    assert store.has_save(b"t")
+    assert store.remove_save(b"t", ()) == (True, False)
+    assert place.paths() == ["s/", "tt"]
+    assert store.remove_save(b"s", ()) == (True, False)
+    assert place.paths() == ["tt"]
+
+
 def test_a_save_is_removed_with_its_marker_first_and_alone(store: S3Store, place: Place, wire: Wire) -> None:
     """prune.6"""
     place.fill("run/checkpoint-1/a", "run/checkpoint-1/trainer_state.json", "run/checkpoint-1/z/.metadata")
@@ -230,18 +247,22 @@ def test_requests_of_a_client_share_a_connection(store: S3Store, wire: Wire) -> 
 
 
 @pytest.mark.parametrize(
-    ("region", "host"),
+    ("endpoint", "region", "url"),
     [
-        ("us-east-1", "s3.us-east-1.amazonaws.com"),
-        ("eu-central-1", "s3.eu-central-1.amazonaws.com"),
-        ("us-gov-west-1", "s3.us-gov-west-1.amazonaws.com"),
-        ("cn-north-1", "s3.cn-north-1.amazonaws.com.cn"),
-        ("eusc-de-east-1", "s3.eusc-de-east-1.amazonaws.eu"),
+        ("http://store.example:9000", "us-east-1", "http://store.example:9000"),
+        ("https://store.example", "somewhere", "https://store.example"),
+        (None, "us-east-1", "https://s3.us-east-1.amazonaws.com"),
+        (None, "eu-central-1", "https://s3.eu-central-1.amazonaws.com"),
+        (None, "us-gov-west-1", "https://s3.us-gov-west-1.amazonaws.com"),
+        (None, "cn-north-1", "https://s3.cn-north-1.amazonaws.com.cn"),
+        (None, "eusc-de-east-1", "https://s3.eusc-de-east-1.amazonaws.eu"),
     ],
 )
-def test_without_an_endpoint_a_request_goes_to_awss_regional_one(region: str, host: str, moto: Moto) -> None:
-    """C3"""
-    client = connect(credentials(moto)._replace(endpoint=None, region=region), Line(None, BUNDLE, 5.0))
+def test_a_request_goes_to_the_endpoint_or_to_awss_regional_one(
+    endpoint: str | None, region: str, url: str, moto: Moto
+) -> None:
+    """C3, S1"""
+    client = connect(credentials(moto)._replace(endpoint=endpoint, region=region), Line(None, BUNDLE, 5.0))
     sent: list[AWSRequest] = []
 
     def keep(request: AWSRequest, **_: object) -> None:
@@ -251,7 +272,7 @@ def test_without_an_endpoint_a_request_goes_to_awss_regional_one(region: str, ho
     client.meta.events.register("before-send.s3", keep)
     with pytest.raises(InterruptedError):
         client.list_objects_v2(Bucket="bucket")
-    assert [request.url for request in sent] == [f"https://{host}/bucket?list-type=2&encoding-type=url"]
+    assert [request.url for request in sent] == [f"{url}/bucket?list-type=2&encoding-type=url"]
     assert f"/{region}/s3/aws4_request".encode() in sent[0].headers["Authorization"]
 
 
