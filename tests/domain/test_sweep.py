@@ -48,6 +48,15 @@ def test_entries_go_and_then_what_they_named() -> None:
     assert run(store, keep=2).said == []
 
 
+def test_progress_is_told_from_before_the_first_removal_to_after_the_last() -> None:
+    """prune.9: also where one save takes long, and not where there is nothing to remove."""
+    store = FakeStore()
+    for step in range(4):
+        save(store, 1, step, b"run/%d" % step)
+    assert run(store, keep=2).progressed == [(0, 2), (1, 2), (2, 2)]
+    assert run(store, keep=2).progressed == []
+
+
 def test_a_save_that_was_not_there_is_not_said_to_be_removed() -> None:
     """prune.1."""
     store = FakeStore()

@@ -145,4 +145,4 @@ class Report(Protocol):
         """A save or an entry (by its path below the root) could not be removed."""
 
     def progress(self, done: int, total: int) -> None:
-        """Of `total` saves to remove, `done` are seen to."""
+        """Of `total` saves to remove, `done` are seen to; told first when none is."""

@@ -75,6 +75,8 @@ class _Prune:
         self._drop_records(entry for entry in settled if entry not in kept_on_record)
         forgotten = [folder for folder in folders if folder.reason is Reason.FORGOTTEN]
         done = 0
+        if forgotten:
+            self._report.progress(done, len(forgotten))
         for _, level in groupby(forgotten, key=lambda folder: folder.path.count(b"/")):
             peers = list(level)
             gone: list[Entry] = []
