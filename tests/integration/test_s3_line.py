@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from publish.adapters.s3 import Line, S3Store
-from publish.domain.errors import Denied, StoreFault, Unavailable, Unreachable
+from publish.domain.errors import Denied, OutcomeUnknown, StoreFault, Unavailable, Unreachable
 from publish.domain.ports import Area
+from tests.support.asking import asking
 from tests.support.authority import Authority, TlsFront
 from tests.support.proxies import TinyProxy
 from tests.support.s3_jobs import s3_job
 from tests.support.s3_roots import BUNDLE, Place, make_place, wire_to
 from tests.support.servers import KeyedServer, free_ports
-from tests.support.wire import Wire
+from tests.support.wire import Wire, lost_request
 
 NAME = b"00000000000000000001-00000000000000000002-MFRGG"
 
@@ -64,15 +65,16 @@ def tls(authority: Authority, tmp_path: Path) -> Iterator[Callable[..., str]]:
 
 
 def works(store: S3Store) -> None:
-    """Requests of each kind, and what they must come to."""
-    store.create(Area.PUB, NAME)
-    assert store.names(Area.PUB, None) == ([NAME], None)
-    store.put(b"s/x", b"bytes", only_if_new=False)
-    assert store.size(b"s/x") == 5
-    assert b"".join(store.read(b"s/x") or ()) == b"bytes"
-    store.put(b"s/y", b"bytes", only_if_new=False)
-    assert store.remove_save(b"s", ()).found
-    store.delete(b"pub/" + NAME)
+    """Requests of each kind, and what they must come to. A proxy may hang up between any two."""
+    ask = asking(store)
+    ask("create", lambda store: store.create(Area.PUB, NAME))
+    assert ask("names", lambda store: store.names(Area.PUB, None)) == ([NAME], None)
+    for path in (b"s/x", b"s/y"):
+        ask("put", lambda _, path=path: store.put(path, b"bytes", only_if_new=False))  # type: ignore[misc]  # mypy cannot type a default
+    assert ask("size", lambda store: store.size(b"s/x")) == 5
+    assert ask("read", lambda store: b"".join(store.read(b"s/x") or ())) == b"bytes"
+    assert ask("remove", lambda store: store.remove_save(b"s", ())).found
+    ask("delete", lambda _: store.delete(b"pub/" + NAME))
 
 
 def through(wire: Wire) -> bool:
@@ -157,6 +159,22 @@ def test_a_proxy_that_is_not_there_is_not_gone_around(
     with pytest.raises(Unreachable):
         place.store(endpoint, line=Line(f"http://127.0.0.1:{port}", trust, 5.0)).names(Area.PUB, None)
     assert wire.asked == []
+
+
+@pytest.mark.parametrize("proxy_scheme", ["http", "https"])
+@pytest.mark.parametrize("target", ["http", "https"])
+def test_a_reply_that_is_lost_behind_a_proxy_leaves_a_put_unknown(
+    target: str, proxy_scheme: str, place: Place, wire: Wire, tls: Callable[..., str], trust: str
+) -> None:
+    """S3: what a proxy had may have happened."""
+    with Wire(wire.endpoint) as hanging_up:
+        # As a proxy it is asked by whole URLs, or for a tunnel, and hangs up either way.
+        hanging_up.spoil_all("*", lost_request)
+        address = hanging_up.endpoint if proxy_scheme == "http" else tls(hanging_up.endpoint)
+        endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
+        store = place.store(endpoint, line=Line(address, trust, 5.0))
+        with pytest.raises(OutcomeUnknown):
+            store.create(Area.PUB, NAME)
 
 
 @pytest.mark.parametrize("target", ["http", "https"])

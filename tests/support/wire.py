@@ -318,7 +318,7 @@ class _Handler(BaseHTTPRequestHandler):
         exchange = Exchange(asked, self)
         self.server.wire._fault_for(asked)(exchange)
 
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _handle  # noqa: N815  (http.server's names)
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = do_CONNECT = _handle  # noqa: N815  (http.server's names)
 
     def handle_expect_100(self) -> bool:
         """Says nothing, as some stores do."""

@@ -22,7 +22,8 @@ from botocore.exceptions import (
     SSLError,
 )
 from botocore.parsers import ResponseParserError
-from urllib3.exceptions import HTTPError, LocationValueError
+from urllib3.exceptions import ConnectTimeoutError as NoConnectionInTime
+from urllib3.exceptions import HTTPError, LocationValueError, NewConnectionError
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from publish.adapters.s3.client import CutOff, NotFromS3
@@ -182,7 +183,10 @@ def _of_proxy(error: Exception) -> _Verdict:
         # http.client's only word for a CONNECT that got an answer other than 200.
         if "Tunnel connection failed: 4" in str(cause):
             return _Verdict(Denied, "the proxy refuses; check the proxy's rules and the endpoint")
-    return _Verdict(Unreachable)
+        if isinstance(cause, NewConnectionError | NoConnectionInTime) or "Tunnel connection failed" in str(cause):
+            return _Verdict(Unreachable)
+    # urllib3 says the same of a connection that broke when the proxy had the request.
+    return _Verdict(OutcomeUnknown)
 
 
 def _of_connection(_: Exception) -> _Verdict:
