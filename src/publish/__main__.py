@@ -4,17 +4,21 @@ The environment is read here, once, and then emptied: libraries take from it pro
 roots, credentials and code to run, and `publish` takes none of that from there.
 """
 
-import os
 import signal
+
+# First of all: until here a SIGINT prints Python's traceback.
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+import os
 import sys
 import warnings
 from time import monotonic
-from typing import NoReturn
 
 STARTED = monotonic()
 
 
-def run() -> NoReturn:
+def run() -> None:
     """Runs `publish` on this process's arguments and ends the process with its status."""
     _restore_signals()
     _occupy_descriptors()
@@ -34,12 +38,12 @@ def run() -> NoReturn:
 
 
 def _restore_signals() -> None:
-    """SIGINT ends the process as a shell expects (130) and without a traceback.
+    """SIGINT and SIGTERM end the process as a shell expects: 130 and 143, without a traceback.
 
-    One that the parent ignores stays ignored: shells start the background jobs of a script so.
+    One that the parent ignores stays ignored: shells start the background jobs of a script so. One that it has
+    blocked, perhaps for a moment of its own, is heard.
     """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     # The kernel spares the first process of a container the default actions (pid_namespaces(7)).
     if os.getpid() == 1:
         for number in (signal.SIGINT, signal.SIGTERM):

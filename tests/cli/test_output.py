@@ -103,6 +103,8 @@ def test_a_note_is_one_line_of_what_can_be_seen() -> None:
 def test_a_note_gives_bytes_back_as_they_were() -> None:
     """L3"""
     assert escape("é\udcff") == b"\xc3\xa9\xff"
+    # A byte of C1 that is no UTF-8 would still drive a terminal.
+    assert escape("\udc9b31m") == rb"\x9b31m"
     assert escape("\ud800 é") == b"\\ud800 \xc3\xa9"
 
 

@@ -49,6 +49,73 @@ def test_the_program_says_its_version() -> None:
         assert run(line) == Result(0, f"publish {__version__}\n".encode(), b"")
 
 
+def test_a_root_whose_dots_follow_a_link_is_looked_for_where_it_leads(root: Path) -> None:
+    """R4, resolve.3: else a job would start from step 0 beside its saves."""
+    (root.parent / "elsewhere" / "root").mkdir(parents=True)
+    (root.parent / "elsewhere" / "link").symlink_to(root)
+    given = root.parent / "elsewhere" / "link" / ".." / "root"
+    assert run("resolve", "-checkpoint", given) == Result(0, bytes(given) + b"/exec/b\n", b"")
+    assert run("resolve", "-checkpoint", f"{root}/exec/..") == Result(0, bytes(root) + b"/exec/b\n", b"")
+
+
+@pytest.mark.parametrize("count", [2, 20, 25])
+def test_each_foreign_name_in_the_log_is_a_line_up_to_twenty(root: Path, count: int) -> None:
+    """L4, F5"""
+    for number in range(count):
+        (root / "pub" / f"foreign{number:02}").touch()
+    notes = run("resolve", "-checkpoint", root).notes
+    told = [f"pub/: not the name of a publication: foreign{number:02}" for number in range(min(count, 20))]
+    assert notes == told + [f"and {count - 20} more"] * (count > 20)
+
+
+def test_a_blocked_signal_is_heard(root: Path) -> None:
+    """F5, watch.6: whoever starts a watch may have blocked signals for a moment of its own."""
+    block = (
+        "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, {2, 15}); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    line = [
+        "watch",
+        "-checkpoint",
+        str(root),
+        "-epoch",
+        "9",
+        "-framework",
+        "hf",
+        "-interval",
+        "1h",
+        str(root / "saves"),
+    ]
+    with subprocess.Popen([sys.executable, "-c", block, PROGRAM, *line], env=CLEAN, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"published ")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+def test_the_first_process_of_a_container_ends_by_a_signal_too(root: Path) -> None:
+    """F5, watch.6: there the kernel spares it the default actions."""
+    os.mkfifo(root / "saves/checkpoint-5/x")
+    line = [
+        "watch",
+        "-checkpoint",
+        str(root),
+        "-epoch",
+        "9",
+        "-framework",
+        "hf",
+        "-interval",
+        "1h",
+        str(root / "saves"),
+    ]
+    contained = ["unshare", "--pid", "--fork", "--kill-child", "--map-root-user", PROGRAM, *line]
+    with subprocess.Popen(contained, env=CLEAN, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"published ")
+        (inner,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(inner), signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
 def test_it_runs_as_a_module_too(root: Path) -> None:
     line = [sys.executable, "-m", "publish", "resolve", "-checkpoint", str(root)]
     result = subprocess.run(line, env=CLEAN, capture_output=True, check=True)

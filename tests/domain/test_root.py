@@ -16,6 +16,10 @@ from tests.support import strategies
 CWD = b"/home/u"
 
 
+def is_same(one: bytes, other: bytes) -> bool:
+    return True
+
+
 def nowhere(path: bytes) -> bool:
     return False
 
@@ -42,14 +46,27 @@ def nowhere(path: bytes) -> bool:
 )
 def test_a_root_is_a_directory_or_a_prefix(text: bytes, root: Root) -> None:
     """R2, R3, R4."""
-    assert parse_root(text, CWD) == root
+    assert parse_root(text, CWD, is_same) == root
+
+
+def test_a_root_whose_dots_follow_a_link_is_taken_as_given() -> None:
+    """R4, resolve.3: where the text leads to another directory than the path does."""
+    asked = []
+
+    def differ(one: bytes, other: bytes) -> bool:
+        asked.append((one, other))
+        return False
+
+    assert parse_root(b"link/.././/ckpt/", CWD, differ) == PosixRoot(b"/home/u/link/../ckpt")
+    assert asked == [(b"/home/u/ckpt", b"/home/u/link/.././/ckpt/")]
+    assert parse_root(b"./a..b//c", CWD, differ) == PosixRoot(b"/home/u/a..b/c")
 
 
 @pytest.mark.parametrize("text", [b"gs://b/p", b"s3:/b", b"s3:b", b"file:/d", b"S3://b/p", b"a:b/c", b":", b"c:"])
 def test_another_scheme_is_refused_with_the_way_out(text: bytes) -> None:
     """R3."""
     with pytest.raises(Misconfigured, match=r"write \./ in front"):
-        parse_root(text, CWD)
+        parse_root(text, CWD, is_same)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +97,7 @@ def test_another_scheme_is_refused_with_the_way_out(text: bytes) -> None:
 def test_a_malformed_s3_root_is_refused(text: bytes) -> None:
     """R2."""
     with pytest.raises(Misconfigured):
-        parse_root(text, CWD)
+        parse_root(text, CWD, is_same)
 
 
 @given(strategies.paths)

@@ -98,7 +98,7 @@ SCAN_TIMEOUT = TIMEOUT._replace(help="how long one scan may take on an S3 root, 
 EPOCH = Flag(
     "epoch",
     "N",
-    values.unsigned,
+    values.text,
     "this execution's epoch, higher than any earlier execution's; default: the variable DISPATCH_EPOCH",
 )
 ATTEMPT = Flag(

@@ -11,12 +11,15 @@ from publish.cli import flags, options
 from publish.cli.flags import HelpWanted
 from publish.cli.options import Common, Options, Resolve
 from publish.cli.output import Output, Unwritable
-from publish.cli.site import Job, working_directory
+from publish.cli.site import Job, is_same_place, working_directory
 from publish.cli.verbs import BY_NAME, Verb
 from publish.domain.errors import CredentialsError, Misconfigured, OutOfTime, PublishError, StoreFault, UsageError
 from publish.domain.root import PosixRoot, Root, parse_root
 
 DONE, FAILED, USAGE = 0, 1, 2
+
+# So many faults of one kind are told one by one.
+_MOST_FAULTS = 20
 
 # Where a URL with a password is given for a root or a save, an error quotes it without (F9).
 _USERINFO = re.compile(r"://[^/\s]*@")
@@ -104,7 +107,10 @@ def _verb(verb: Verb, arguments: Sequence[str], env: Mapping[str, str], output: 
     except UsageError:
         raise
     except PublishError as error:
-        output.note(_words(error, on_s3=on_s3))
+        for fault in (error, *error.more[: _MOST_FAULTS - 1]):
+            output.note(_words(fault, on_s3=on_s3))
+        if len(error.more) >= _MOST_FAULTS:
+            output.note(f"and {len(error.more) + 1 - _MOST_FAULTS} more")
         return FAILED
     if done.answer is not None:
         output.answer(done.answer)
@@ -117,8 +123,7 @@ def _root(common: Common, wanted: Options) -> Root:
         _check_proxy(common.proxy)
     if common.checkpoint.startswith(b"s3://") and common.creds is None:
         raise UsageError("-creds LIST is required for an S3 root")
-    root = parse_root(common.checkpoint, working_directory(common.checkpoint))
-    if isinstance(root, PosixRoot):
+    if isinstance(parse_root(common.checkpoint, b"/", is_same_place), PosixRoot):
         for flag, given in (
             (flags.CREDS, common.creds is not None),
             (flags.PROXY, common.proxy is not None),
@@ -126,7 +131,7 @@ def _root(common: Common, wanted: Options) -> Root:
         ):
             if given:
                 raise UsageError(f"-{flag.name} is for S3 roots only, and the root is a directory")
-    return root
+    return parse_root(common.checkpoint, working_directory(common.checkpoint), is_same_place)
 
 
 def _check_proxy(url: str) -> None:

@@ -11,6 +11,8 @@ _ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)
     ord("\n"): "\\n",
     ord("\r"): "\\r",
     ord("\t"): "\\t",
+    # The bytes of C1 where they are not UTF-8, as surrogates: some terminals act on them (ECMA-48).
+    **{0xDC00 + code: f"\\x{code:02x}" for code in range(0x80, 0xA0)},
     0x2028: "\\u2028",
     0x2029: "\\u2029",
 }

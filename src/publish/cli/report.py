@@ -55,7 +55,7 @@ class Words:
             self._output.erase()
         elif now >= self._next and (total > _MANY or now - self._began > _LONG):
             self._next = now + _BETWEEN
-            self._output.show(f"prune: {done} of {total} saves removed")
+            self._output.show(f"prune: {done} of {total} saves seen to")
 
     def _describe(self, entry: Entry) -> bytes:
         return b"%s (epoch %d, step %d, %s)" % (

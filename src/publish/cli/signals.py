@@ -23,6 +23,8 @@ class Stop:
         signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
         for number in _ENDING:
             signal.signal(number, self._heard)
+        # Whoever started it may have blocked them for a moment of its own, and children inherit that.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
     def wait(self, seconds: float) -> None:
         """Returns when `seconds`, which may be below zero, have passed; at once when it is asked to stop."""

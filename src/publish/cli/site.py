@@ -52,6 +52,14 @@ class Done(NamedTuple):
     complete: bool = True
 
 
+def is_same_place(one: bytes, other: bytes) -> bool:
+    """Whether two paths lead to the same directory."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
 def working_directory(path: bytes) -> bytes:
     """What `path` is relative to. Raises Misconfigured where that cannot be told and matters."""
     if path.startswith((b"/", b"s3://")):

@@ -5,9 +5,14 @@ A message is lower case, has no final stop, puts the value last and never holds 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class PublishError(Exception):
     """The base of all: its text is what the user reads after `publish: `."""
+
+    more: Sequence[PublishError] = ()
+    """Further faults of the same kind, found at the same time."""
 
 
 class UsageError(PublishError):

@@ -100,7 +100,8 @@ def entries(ask: Requests, area: Area) -> Iterator[Entry]:
         try:
             yield Entry.parse(name)
         except Malformed as fault:
-            foreign.append(fault)
+            foreign.append(str(fault))
     if foreign:
-        more = f" (and {len(foreign) - 1} more)" if len(foreign) > 1 else ""
-        raise Malformed(f"{folder}/: {foreign[0]}{more}")
+        first, *more = (Malformed(f"{folder}/: {fault}") for fault in sorted(foreign))
+        first.more = more
+        raise first

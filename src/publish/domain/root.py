@@ -71,8 +71,12 @@ class S3Root(NamedTuple):
 Root = PosixRoot | S3Root
 
 
-def parse_root(text: bytes, cwd: bytes) -> Root:
-    """What `-checkpoint` means (R2 to R4). Raises Misconfigured."""
+def parse_root(text: bytes, cwd: bytes, is_same: Callable[[bytes, bytes], bool]) -> Root:
+    """What `-checkpoint` means (R2 to R4). Raises Misconfigured.
+
+    `is_same` tells whether two absolute paths lead to one directory: after a link, `..` is not what
+    its text says, and a root in the wrong place would look like a job that has not begun.
+    """
     if text.startswith(b"s3://"):
         return _parse_s3(text)
     if not text.startswith(b"/") and b":" in text.split(b"/", 1)[0]:
@@ -80,7 +84,11 @@ def parse_root(text: bytes, cwd: bytes) -> Root:
             "the root is neither a directory nor s3://BUCKET/PREFIX "
             f"(write ./ in front if a path is meant): {spell(text)}"
         )
-    return PosixRoot(absolutize(text, cwd))
+    path = absolutize(text, cwd)
+    as_given = _join(cwd, text)
+    if b".." in text.split(b"/") and not is_same(path, as_given):
+        return PosixRoot(b"/" + b"/".join(part for part in as_given.split(b"/") if part not in (b"", b".")))
+    return PosixRoot(path)
 
 
 def _parse_s3(text: bytes) -> S3Root:
