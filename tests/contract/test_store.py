@@ -144,6 +144,8 @@ def test_the_size_of_a_file_tells_empty_from_absent(ground: Ground, store: Store
     assert store.size(b"s/.metadata") == 0
     assert store.size(b"s/x/y") == 3
     assert store.size(b"s/x") is None
+    assert store.is_there(b"s/.metadata")
+    assert not store.is_there(b"s/z")
     assert store.size(b"s/z") is None
     assert store.size(b"t/z") is None
 

@@ -116,8 +116,8 @@ def test_a_pre_emption_save_that_begins_between_two_looks_is_not_taken_for_compl
     """watch.2: the state is read before the sentinel is looked for."""
 
     class Racing(FakeStore):
-        def size(self, path: bytes) -> int | None:
-            found = super().size(path)
+        def is_there(self, path: bytes) -> bool:
+            found = super().is_there(path)
             self.files[b"run/s/checkpoint-is-incomplete.txt"] = b""
             self.files[b"run/s/trainer_state.json"] = STATE
             return found

@@ -136,11 +136,12 @@ def test_an_entry_that_another_watch_made_meanwhile_is_said_once() -> None:
 
 
 def test_the_log_is_read_at_the_start_and_a_foreign_name_ends_it() -> None:
-    """L4: naming it, and how many more there are."""
+    """L4: naming all that there are."""
     run = Run()
     run.store.areas[Area.PUB] |= {b"foreign", b"README", Entry.of(1, 1, b"x").name}
-    with pytest.raises(Malformed, match=re.escape("pub/: not the name of a publication: README (and 1 more)")):
+    with pytest.raises(Malformed, match=re.escape("pub/: not the name of a publication: README")) as caught:
         run.watch.begin()
+    assert [str(fault) for fault in caught.value.more] == ["pub/: not the name of a publication: foreign"]
 
 
 def test_a_foreign_name_that_comes_later_does_not_end_it() -> None:
@@ -155,12 +156,19 @@ def test_a_foreign_name_that_comes_later_does_not_end_it() -> None:
 
 def test_a_save_whose_entry_does_not_fit_ends_it_before_anything_is_written() -> None:
     """L8."""
-    run = Run(saves=b"d" * 130)
-    run.save(1)
+    run = Run(saves=b"d" * 120)
+    run.save(100)
     run.watch.begin()
     with pytest.raises(Misconfigured, match="over 255 bytes"):
         run.watch.scan()
     assert run.store.areas[Area.PUB] == set()
+
+
+@pytest.mark.parametrize("saves", [b"d" * 121, b"exec/a\nb", b"prune"])
+def test_saves_that_could_never_be_published_end_it_at_its_start(saves: bytes) -> None:
+    """L8: not at the first complete save, hours later."""
+    with pytest.raises(Misconfigured):
+        Run(saves=saves).watch.begin()
 
 
 @pytest.mark.parametrize("fault", [Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.CONFLICT])

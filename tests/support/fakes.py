@@ -46,6 +46,9 @@ class FakeStore:
         below = (file[len(inside) :] for file in self.files if file.startswith(inside))
         return self._page(sorted({rest.split(b"/")[0] for rest in below if b"/" in rest}), after)
 
+    def is_there(self, path: bytes) -> bool:
+        return self.has_save(path)
+
     def size(self, path: bytes) -> int | None:
         return len(self.files[path]) if path in self.files else None
 

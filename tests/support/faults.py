@@ -65,6 +65,9 @@ class FaultyStore:
     def has_save(self, path: bytes) -> bool:
         return self._do(self._next(), lambda: self._inner.has_save(path))
 
+    def is_there(self, path: bytes) -> bool:
+        return self._do(self._next(), lambda: self._inner.is_there(path))
+
     def size(self, path: bytes) -> int | None:
         return self._do(self._next(), lambda: self._inner.size(path))
 

@@ -78,6 +78,9 @@ class Store(Protocol):
         `path` is no folder.
         """
 
+    def is_there(self, path: bytes) -> bool:
+        """Whether anything stands at a path: a file, or whatever else the store can hold."""
+
     def size(self, path: bytes) -> int | None:
         """The bytes of a regular file; None if there is none of that name."""
 

@@ -33,6 +33,9 @@ class Framework(NamedTuple):
     folder: re.Pattern[bytes]
     """The whole name of a save's folder; its last group that took part is the step."""
 
+    shortest: bytes
+    """As short as such a name can be."""
+
     is_complete: Callable[[Requests, Save], bool]
     """Raises Malformed, with the fault alone, for a save that can never be complete."""
 
@@ -63,7 +66,7 @@ def _hf_is_complete(ask: Requests, save: Save) -> bool:
         raise Malformed(f"{TRAINER_STATE.decode()}: global_step is not the step of the folder: {step}")
     # The order matters: the sentinel is there before the state is and goes after it.
     sentinel = save.path + b"/" + INCOMPLETE
-    return ask(f"look for {spell(sentinel)}", lambda store: store.size(sentinel)) is None
+    return not ask(f"look for {spell(sentinel)}", lambda store: store.is_there(sentinel))
 
 
 def _dcp_is_complete(ask: Requests, save: Save) -> bool:
@@ -73,12 +76,13 @@ def _dcp_is_complete(ask: Requests, save: Save) -> bool:
 
 
 FRAMEWORKS = {
-    "hf": Framework(re.compile(rb"checkpoint-([0-9]+)"), _hf_is_complete),
+    "hf": Framework(re.compile(rb"checkpoint-([0-9]+)"), b"checkpoint-0", _hf_is_complete),
     "dcp": Framework(
         re.compile(
             rb"(?:(?:step|global_step|checkpoint|ckpt|iter|iteration)[-_=]?|ep[0-9]+-ba)?([0-9]+)"
             rb"|(?:epoch=[0-9]+-)?step=([0-9]+)(?:\.ckpt)?"
         ),
+        b"0",
         _dcp_is_complete,
     ),
 }

@@ -30,7 +30,11 @@ class Watch:
         self._done: set[Entry] = set()
 
     def begin(self) -> None:
-        """Reads the log, once. Raises Malformed for a name in it that does not parse (L4)."""
+        """Reads the log, once. Raises Malformed for a name in it that does not parse (L4).
+
+        Raises Misconfigured where no save in this folder could ever be published (L8).
+        """
+        check(self._ask, Entry.of(self._epoch, 0, self._inside() + self._framework.shortest))
         self._done.update(entry for entry in entries(self._ask, Area.PUB) if entry.epoch == self._epoch)
 
     def scan(self) -> None:
@@ -47,7 +51,7 @@ class Watch:
 
     def _found(self) -> list[Save]:
         """The saves' folders that are there, in step order."""
-        inside = self._saves + b"/" if self._saves else b""
+        inside = self._inside()
         names = pages(
             self._ask,
             f"list {spell(inside) or 'the root'}",
@@ -55,6 +59,9 @@ class Watch:
         )
         steps = ((self._framework.step_of(name), name) for name in names)
         return sorted(Save(step, inside + name) for step, name in steps if step is not None)
+
+    def _inside(self) -> bytes:
+        return self._saves + b"/" if self._saves else b""
 
     def _is_complete(self, save: Save) -> bool:
         try:

@@ -106,6 +106,10 @@ class S3Store:
         listed = self._list(base, after=after, delimiter="/")
         return Page([prefix[len(base) : -1].encode() for prefix in listed.prefixes], listed.after)
 
+    def is_there(self, path: bytes) -> bool:
+        """Whether there is such an object."""
+        return self.size(path) is not None
+
     def size(self, path: bytes) -> int | None:
         """What a HEAD says; a refusal of it carries no code, so a GET is asked for one."""
         key = self._key(path)
