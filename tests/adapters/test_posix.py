@@ -280,6 +280,39 @@ def test_a_sync_that_fails_is_never_a_publication_said(root: Path, monkeypatch: 
         store.create(Area.PUB, ENTRY.name)
 
 
+def test_an_entry_that_is_made_but_not_synced_is_said_to_be_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """publish.4: what may have happened is never told as what did not."""
+
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    store = open_store(root)
+    monkeypatch.setattr(os, "fsync", fail)
+    for _ in range(2):
+        with pytest.raises(
+            Denied, match=r"it is there, but may not survive a crash until this is run again: Disk quota"
+        ):
+            store.create(Area.PUB, ENTRY.name)
+    monkeypatch.undo()
+    with pytest.raises(AlreadyThere):
+        store.create(Area.PUB, ENTRY.name)
+
+
+def test_a_root_that_may_not_be_read_takes_publications(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """publish.4: its folders are there, so there is nothing of it to sync."""
+    store = open_store(root)
+    real = os.open
+
+    def refuse(path: bytes, *arguments: int, **options: int) -> int:
+        if path == bytes(root):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", refuse)
+    store.create(Area.PUB, ENTRY.name)
+    assert store.names(Area.PUB, None).names == [ENTRY.name]
+
+
 def test_a_filesystem_without_directory_syncs_is_taken_as_it_is(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """L7: FUSE and CIFS answer EINVAL."""
     real = os.fsync
@@ -354,6 +387,28 @@ def test_a_metadata_that_is_no_regular_file_does_not_count(root: Path) -> None:
     assert open_store(root).size(b".metadata") is None
     (root / "folder").mkdir()
     assert open_store(root).size(b"folder") is None
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("nowhere"), os.mkfifo])
+def test_whatever_has_the_sentinels_name_is_there(root: Path, make: Callable[[Path], None]) -> None:
+    """watch.2: when in doubt, a save is incomplete."""
+    make(root / "checkpoint-is-incomplete.txt")
+    assert open_store(root).is_there(b"checkpoint-is-incomplete.txt")
+
+
+def test_a_state_that_another_node_removed_is_not_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """watch.4: NFS says so when it is opened, or while it is read."""
+    fill(root, "trainer_state.json")
+    store = open_store(root)
+
+    def stale(*arguments: object, **options: object) -> int:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    parts = store.read(b"trainer_state.json")
+    monkeypatch.setattr(os, "read", stale)
+    assert list(parts or ()) == []
+    monkeypatch.setattr(os, "open", stale)
+    assert store.read(b"trainer_state.json") is None
 
 
 def test_a_save_behind_a_link_may_be_published(root: Path) -> None:
@@ -574,6 +629,26 @@ class TestWhatCannotBeRemoved:
 
         monkeypatch.setattr(os, act, call)
 
+    def test_each_folder_that_stays_says_why(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Also an unseen file's, beside another fault."""
+        fill(root, "run/1/a/stuck", "run/1/b/x")
+        real_unlink, real_rmdir = os.unlink, os.rmdir
+
+        def unlink(name: bytes, *, dir_fd: int) -> None:
+            if name == b"stuck":
+                raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+            real_unlink(name, dir_fd=dir_fd)
+
+        def rmdir(name: bytes, *, dir_fd: int) -> None:
+            if name == b"b":
+                raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
+            real_rmdir(name, dir_fd=dir_fd)
+
+        monkeypatch.setattr(os, "unlink", unlink)
+        monkeypatch.setattr(os, "rmdir", rmdir)
+        with pytest.raises(Denied, match=r"\(and 1 more\)$"):
+            open_store(root).remove_save(b"run/1", MARKERS)
+
     @pytest.mark.parametrize(
         ("act", "refused", "code", "left"),
         [
@@ -600,7 +675,7 @@ class TestWhatCannotBeRemoved:
         """prune.6: else a half-removed save is taken for a whole one."""
         fill(root, "run/1/a", "run/1/trainer_state.json")
         self.refusing(monkeypatch, "unlink", b"trainer_state.json", errno.EACCES)
-        with pytest.raises(Denied, match="Permission denied"):
+        with pytest.raises(Denied, match=r"^Permission denied, so nothing .*: run/1/trainer_state.json$"):
             open_store(root).remove_save(b"run/1", MARKERS)
         assert tree(root) == ["run", "run/1", "run/1/a", "run/1/trainer_state.json"]
 

@@ -13,7 +13,13 @@ DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 @contextmanager
 def opened(path: bytes, flags: int, above: int | None = None) -> Iterator[int]:
     """A descriptor for `path`, relative to the directory `above` if given; closed at the end."""
-    descriptor = os.open(path, flags, dir_fd=above)
+    with held(os.open(path, flags, dir_fd=above)) as descriptor:
+        yield descriptor
+
+
+@contextmanager
+def held(descriptor: int) -> Iterator[int]:
+    """The descriptor; closed at the end."""
     try:
         yield descriptor
     finally:

@@ -6,7 +6,6 @@ in meanwhile points to is out of reach; at worst the link itself is removed.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +28,8 @@ def remove(root: bytes, path: bytes, first: Sequence[bytes]) -> bool:
     """Removes the file or folder at `path`, its files `first` before all others; returns whether it was there.
 
     Raises BehindLink, Misconfigured where the root is gone, OSError for a way that cannot be
-    gone, and Denied when something below could not be removed and all the rest is.
+    gone, and Denied: when one of `first` cannot be removed, and nothing is; when something
+    else cannot, and all the rest is.
     """
     *above, name = path.split(b"/")
     try:
@@ -98,7 +98,7 @@ class _Removal:
                 self._empty(directory, self._path, 1)
             finally:
                 os.close(directory)
-            self._try(os.rmdir, self._parent, name, self._path)
+            self._remove_emptied(self._parent, name, self._path, known=0)
         else:
             self._try(os.unlink, self._parent, name, self._path)
         if self._faults:
@@ -109,8 +109,13 @@ class _Removal:
     def _remove_first(self, directory: int, names: Sequence[bytes]) -> None:
         """Removes files, durably, before anything else goes."""
         for name in names:
-            with suppress(FileNotFoundError, IsADirectoryError):
+            try:
                 os.unlink(name, dir_fd=directory)
+            except (FileNotFoundError, IsADirectoryError):
+                continue
+            except OSError as error:
+                marker = spell(self._path + b"/" + name)
+                raise Denied(f"{error.strerror}, so nothing of the save is removed: {marker}") from error
         sync_directory(directory)
 
     def _empty(self, directory: int, path: bytes, depth: int) -> None:
@@ -127,6 +132,7 @@ class _Removal:
         if depth > _DEEPEST:
             self._faults.append((path, f"nested deeper than {_DEEPEST} folders"))
             return
+        known = len(self._faults)
         try:
             with opened(name, _DIRECTORY_ITSELF, parent) as directory:
                 self._empty(directory, path, depth)
@@ -138,7 +144,15 @@ class _Removal:
             return
         except OSError as error:
             self._note(error, path)
-        self._try(os.rmdir, parent, name, path)
+        self._remove_emptied(parent, name, path, known)
+
+    def _remove_emptied(self, parent: int, name: bytes, path: bytes, known: int) -> None:
+        """Removes a folder unless faults, beyond the `known`, say what is still in it.
+
+        Where none does, something unseen is, such as the .nfsXXXX file of a reader on this node.
+        """
+        if len(self._faults) == known:
+            self._try(os.rmdir, parent, name, path)
 
     def _try(self, act: Callable[..., None], parent: int, name: bytes, path: bytes) -> None:
         try:
@@ -149,7 +163,4 @@ class _Removal:
             self._note(error, path)
 
     def _note(self, error: OSError, path: bytes) -> None:
-        # A folder is not empty because of what was noted in it; else something unseen is in
-        # it, such as the .nfsXXXX file of a reader on this node.
-        if error.errno != errno.ENOTEMPTY or not self._faults:
-            self._faults.append((path, os.strerror(error.errno or 0)))
+        self._faults.append((path, os.strerror(error.errno or 0)))

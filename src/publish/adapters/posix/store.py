@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from publish.adapters.posix.files import DIRECTORY, opened, sync_directory
+from publish.adapters.posix.files import DIRECTORY, held, opened, sync_directory
 from publish.domain.entry import spell
 from publish.domain.errors import AlreadyThere, Denied, Malformed, Misconfigured, StoreFault
 from publish.domain.ports import Area, Page, Removal
@@ -17,7 +17,8 @@ from publish.domain.ports import Area, Page, Removal
 _NAME_MAX = 255
 _PART = 1 << 20
 
-_NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
+# ESTALE: on NFS, what another node removed while it was looked at.
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
 
 
 def leads_to(root: bytes) -> Callable[[bytes], bool]:
@@ -70,14 +71,12 @@ class PosixStore:
         The root is synced each time: another process may have made the folder a moment ago.
         """
         folder = self._path(area.value)
-        with _answered(f"create {spell(folder)}/{spell(name)}"):
-            with self._made(folder) as directory:
-                taken = not _create_exclusively(directory, name)
-                if taken:
-                    _sync_taken(folder, directory, name)
+        with _answered(f"create {spell(folder)}/{spell(name)}"), held(self._open_area(folder)) as directory:
+            taken = not _is_created(directory, name)
+            with _answered("it is there, but may not survive a crash until this is run again"):
+                _sync_file(folder, directory, name)
                 sync_directory(directory)
-            with opened(self._root, DIRECTORY) as root:
-                sync_directory(root)
+                self._sync_root()
         if taken:
             raise AlreadyThere(f"there is already: {spell(name)}")
 
@@ -126,17 +125,14 @@ class PosixStore:
                 self._require_root()
                 raise Misconfigured(f"the folder of the saves is no directory: {spell(folder)}") from None
 
+    def is_there(self, path: bytes) -> bool:
+        """lstat(2)."""
+        return self._status(path) is not None
+
     def size(self, path: bytes) -> int | None:
         """lstat(2)."""
-        absolute = self._path(path)
-        with _answered(f"look at {spell(absolute)}"):
-            try:
-                status = os.lstat(absolute)
-            except OSError as error:
-                if error.errno in _NOT_THERE:
-                    return None
-                raise
-        return status.st_size if stat.S_ISREG(status.st_mode) else None
+        status = self._status(path)
+        return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
 
     def read(self, path: bytes) -> Iterator[bytes] | None:
         """open(2) with O_NONBLOCK, so that a FIFO in a file's place does not hang it."""
@@ -159,16 +155,23 @@ class PosixStore:
         with _answered(f"remove {spell(self._path(path))}"):
             return Removal(found=remove(self._root, path, first), more=False)
 
+    def _status(self, path: bytes) -> os.stat_result | None:
+        absolute = self._path(path)
+        with _answered(f"look at {spell(absolute)}"):
+            try:
+                return os.lstat(absolute)
+            except OSError as error:
+                if error.errno in _NOT_THERE:
+                    return None
+                raise
+
     def _path(self, path: bytes) -> bytes:
         return os.path.join(self._root, path) if path else self._root
 
-    @contextmanager
-    def _made(self, folder: bytes) -> Iterator[int]:
-        """The folder of an area, opened, and made first where it is not there."""
+    def _open_area(self, folder: bytes) -> int:
+        """A descriptor for the folder of an area, which is made where it is not there."""
         try:
-            with opened(folder, DIRECTORY) as directory:
-                yield directory
-                return
+            return os.open(folder, DIRECTORY)
         except FileNotFoundError:
             self._require_root()
         except NotADirectoryError:
@@ -176,10 +179,17 @@ class PosixStore:
         with suppress(FileExistsError):
             os.mkdir(folder)
         try:
-            with opened(folder, DIRECTORY) as directory:
-                yield directory
+            return os.open(folder, DIRECTORY)
         except FileNotFoundError:
             raise _no_directory(folder) from None
+
+    def _sync_root(self) -> None:
+        try:
+            with opened(self._root, DIRECTORY) as root:
+                sync_directory(root)
+        except PermissionError:
+            # Who may not read the root cannot sync it either, nor has it made a folder there.
+            return
 
     def _require_root(self) -> None:
         if not os.path.isdir(self._root):
@@ -202,6 +212,8 @@ def _read(file: int) -> bytes:
     try:
         return os.read(file, _PART)
     except OSError as error:
+        if error.errno in _NOT_THERE:
+            return b""
         raise Malformed(f"not readable: {error.strerror}") from error
 
 
@@ -214,22 +226,17 @@ def _is_regular(entry: os.DirEntry[bytes]) -> bool:
     raise Malformed(f"not a regular file, so no entry: {spell(entry.path)}")
 
 
-def _create_exclusively(directory: int, name: bytes) -> bool:
-    """Whether the file was made, and is durable but for its folder; False: the name is taken."""
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+def _is_created(directory: int, name: bytes) -> bool:
+    """Whether the file was made; False: the name is taken."""
     try:
-        file = os.open(name, flags, 0o666, dir_fd=directory)
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666, dir_fd=directory))
     except FileExistsError:
         return False
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
     return True
 
 
-def _sync_taken(folder: bytes, directory: int, name: bytes) -> None:
-    """Makes the file that holds the name durable: who made it may not have come so far.
+def _sync_file(folder: bytes, directory: int, name: bytes) -> None:
+    """Makes an entry durable, whoever made it: another process may not have come so far.
 
     Raises Malformed where it is no regular file.
     """
