@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import BinaryIO
 
 import pytest
@@ -176,6 +178,22 @@ def test_a_broken_state_ends_it_when_lower_steps_are_published(root: Path, state
     assert b"step 1, " in result.out
     (note,) = result.notes
     assert note.startswith(f"{root}/exec/a/checkpoint-2/{fault}")
+
+
+def test_a_watch_older_than_its_timeout_still_has_a_last_scan(root: Path) -> None:
+    """F3, watch.6: the time counts from the last scan's own start."""
+    with watching(root, "-interval", "300ms", "-timeout", "1s") as process:
+        for step in range(2, 6):
+            save(root, step)
+            assert f"step {step}, ".encode() in said(process)
+        began = monotonic()
+        while monotonic() - began < 1.1:
+            assert process.poll() is None
+            time.sleep(0.1)  # it grows older than its -timeout
+        save(root, 9)
+        process.send_signal(signal.SIGTERM)
+        assert b"step 9, " in said(process)
+        assert process.wait(60) == 0
 
 
 def test_a_name_in_the_log_that_does_not_parse_ends_it_at_its_start(root: Path) -> None:

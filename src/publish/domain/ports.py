@@ -47,8 +47,8 @@ class Store(Protocol):
 
         An area that is not there has no names. A name that stood there before the first page
         was asked for and still does after the last is on exactly one page.
-        Raises Malformed for an area or a member that cannot be one (L4, L5), Misconfigured
-        when the root itself is gone.
+        Raises Malformed for an area or a member that cannot be one (L4, L5), and Misconfigured,
+        or Denied where only the store can tell, when the root itself is gone.
         """
 
     def refuse_oversized(self, name: bytes) -> None:
