@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 from publish.cli import wiring
 from publish.cli.options import Options, Probe, Prune, Publish, Resolve, Watch
 from publish.cli.site import Bucket, Done, Job, Site
@@ -12,6 +14,7 @@ from publish.domain.root import S3Root
 
 def verb(wanted: Options, job: Job) -> Done:
     """Does it. Raises PublishError, and UsageError where the root is not of the kind that the verb takes."""
+    gc.enable()
     if isinstance(wanted, Watch):
         from publish.cli import watching  # noqa: PLC0415  (start-up: brings threads)
 
