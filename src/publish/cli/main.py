@@ -64,7 +64,10 @@ def _dispatch(arguments: Sequence[str], env: Mapping[str, str], output: Output, 
 
 def _first_word(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
     """The verb and what follows it, or `-version`."""
-    line = flags.parse((flags.VERSION,), arguments)
+    try:
+        line = flags.parse((flags.VERSION,), arguments)
+    except UsageError as error:
+        raise UsageError(f"{error} (the verb comes first)") from error
     if flags.VERSION.check(line.given.get("version", flags.VERSION.default)):
         return "-version", ()
     if not line.rest:

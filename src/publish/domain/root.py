@@ -39,7 +39,8 @@ class PosixRoot(NamedTuple):
             inside = ancestor.rstrip(b"/") + b"/"
             if absolute.startswith(inside):
                 return absolute[len(inside) :]
-        raise Misconfigured(f"not under the root {spell(self.path)}: {spell(save)}")
+        against = "" if save.startswith(b"/") else f" (which is {spell(absolute)})"
+        raise Misconfigured(f"not under the root {spell(self.path)}: {spell(save)}{against}")
 
 
 class S3Root(NamedTuple):
