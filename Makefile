@@ -48,7 +48,7 @@ test-slurm: .venv/.ready
 	$(PYTEST) -m slurm
 
 test-install: .venv/.ready
-	$(PYTEST) -m install $(PYTEST_ARGS)
+	$(PYTEST) -m install
 
 bench: .venv/.ready pyz
 	.venv/bin/python bench/local.py dist/publish.pyz

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from base64 import b32decode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from publish.domain.entry import Entry
@@ -40,11 +40,14 @@ def start_up(root: Path, singles: Sequence[str]) -> None:
     (root / "pub" / name(1)).touch()
     resolve = ["resolve", "-checkpoint", str(root)]
     heading("start-up: `publish resolve` on a directory against `python -c pass`")
-    base = seconds_of([PYTHON, "-c", "pass"])
-    show("python -c pass", base, base)
-    show("publish resolve", seconds_of([PUBLISH, *resolve]), base)
-    for single in singles:
-        show(f"python {Path(single).name} resolve", seconds_of([PYTHON, single, *resolve]), base)
+    compare(
+        {
+            "python -c pass": [PYTHON, "-c", "pass"],
+            "publish resolve": [PUBLISH, *resolve],
+            **{f"python {Path(single).name} resolve": [PYTHON, single, *resolve] for single in singles},
+        },
+        times=40,
+    )
 
 
 def parsing() -> None:
@@ -62,26 +65,35 @@ def big_log(root: Path) -> None:
     for step in range(MANY):
         os.close(os.open(root / "pub" / name(step), os.O_CREAT | os.O_WRONLY))
     heading(f"{MANY:,} entries in a directory: `publish resolve` against the sorted list of their names")
-    base = seconds_of(["ls", str(root / "pub")])
-    show("ls", base, base)
-    show("find -name '*'", seconds_of(["find", str(root / "pub"), "-name", "*"]), base)
-    show("publish resolve", seconds_of([PUBLISH, "resolve", "-checkpoint", str(root)]), base)
+    compare(
+        {
+            "ls": ["ls", str(root / "pub")],
+            "find -name '*'": ["find", str(root / "pub"), "-name", "*"],
+            "publish resolve": [PUBLISH, "resolve", "-checkpoint", str(root)],
+        },
+        times=10,
+    )
 
 
 def name(step: int) -> str:
     return Entry.of(1, step, b"exec/run-1/checkpoint-%d" % step).name.decode()
 
 
-def seconds_of(command: Sequence[str], times: int = 15) -> float:
-    """The fastest of several runs: what disturbs a run only ever makes it slower."""
-
-    def run() -> None:
-        subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, check=True)
-
-    return seconds_to(run, times)
+def compare(commands: Mapping[str, Sequence[str]], times: int) -> None:
+    """The fastest run of each: what disturbs a run only ever makes it slower. In turns, so that it disturbs all."""
+    best = dict.fromkeys(commands, float("inf"))
+    for _ in range(times):
+        for what, command in commands.items():
+            begun = time.perf_counter()
+            subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, check=True)
+            best[what] = min(best[what], time.perf_counter() - begun)
+    base = next(iter(best.values()))
+    for what, seconds in best.items():
+        show(what, seconds, base)
 
 
 def seconds_to(work: Callable[[], object], times: int = 5) -> float:
+    """The fastest of several runs in this process."""
     best = float("inf")
     for _ in range(times):
         begun = time.perf_counter()
