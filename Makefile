@@ -6,7 +6,7 @@ PYTEST := .venv/bin/python -m pytest
 # Many tests wait for servers and clocks, so two at a time pay off on any machine.
 PYTEST_ARGS := -n 2
 
-.PHONY: help demo test check coverage acceptance test-containers test-slurm test-install bench pyz dist clean
+.PHONY: help demo test check coverage acceptance test-containers test-slurm test-install bench bench-local bench-s3 pyz dist clean
 
 help:
 	@echo 'make demo             a job is killed, resumes and is pruned, told step by step (under a minute)'
@@ -17,7 +17,7 @@ help:
 	@echo 'make test-containers  the tests that need servers, with the servers in containers; needs an engine'
 	@echo 'make test-slurm       a real one-node Slurm; needs root and the packages of Debian that .ci/run names'
 	@echo 'make test-install     builds the package and installs it with pip, pipx and uv'
-	@echo 'make bench            start-up, parsing and listing times, as ratios'
+	@echo 'make bench            times as ratios: start-up, parsing, listing; on S3 beside aws, rclone and s5cmd'
 	@echo 'make pyz              dist/publish.pyz, one file for nodes with nothing but Python'
 	@echo 'make dist             sdist and wheel, checked'
 	@echo 'make clean            removes what the others made'
@@ -50,9 +50,13 @@ test-slurm: .venv/.ready
 test-install: .venv/.ready
 	$(PYTEST) -m install
 
-bench: .venv/.ready pyz
+bench: bench-local bench-s3
+
+bench-local: .venv/.ready pyz
 	.venv/bin/python bench/local.py dist/publish.pyz
-	for bench in bench/s3*.py; do test ! -e $$bench || .venv/bin/python $$bench || exit; done
+
+bench-s3: .venv/.ready
+	.venv/bin/python bench/s3.py
 
 pyz: .venv/.ready
 	.venv/bin/python tools/make_pyz.py dist/publish.pyz
