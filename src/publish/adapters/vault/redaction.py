@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
-from urllib.parse import quote
+from publish.domain.concealment import Concealed
 
 _LONGEST = 500
 
@@ -13,18 +11,14 @@ class Secrets:
     """The secrets known so far: what was sent, and what came back."""
 
     def __init__(self) -> None:
-        self._texts: set[str] = set()
+        self._concealed = Concealed()
 
     def add(self, *values: str) -> None:
         """From now on these are struck out, also where a server wrote them in JSON's or a URL's way."""
-        for value in values:
-            self._texts |= {value, json.dumps(value)[1:-1], quote(value, safe="", errors="replace")} - {""}
+        self._concealed.add(values)
 
     def strike(self, text: str) -> str:
         """One line of at most 500 characters without any of them."""
-        if self._texts:
-            # The longest first: one secret may begin as another does.
-            pattern = "|".join(map(re.escape, sorted(self._texts, key=len, reverse=True)))
-            text = re.sub(pattern, "[struck out]", text, flags=re.IGNORECASE)
+        text = self._concealed.strike(text)
         line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
         return line if len(line) <= _LONGEST else line[:_LONGEST] + "…"

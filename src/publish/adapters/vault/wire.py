@@ -10,6 +10,8 @@ import ssl
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import inf
+from time import monotonic
 from typing import Any
 from urllib.parse import urljoin
 
@@ -88,7 +90,7 @@ class Session:
 
     def revoke(self) -> None:
         """Ends the token. Raises CredentialsError, which says nothing about the secret."""
-        self._client.adapter.step, self._client.adapter.most = "revoke", REVOKE
+        self._client.adapter.step, self._client.adapter.end = "revoke", monotonic() + REVOKE
         self._client.auth.token.revoke_self()
 
 
@@ -99,6 +101,8 @@ class _Wire(RawAdapter):  # type: ignore[misc]  # hvac is untyped
     step = "login"
     # Of seconds, for one exchange from the look-up of the name to the last byte of the answer.
     most = CONNECT + ANSWER
+    # When all exchanges must have ended, a moment of `monotonic`, whatever time is left for the source.
+    end = inf
 
     def __init__(self, *, secrets: Secrets, left: Callable[[], float], **given: Any) -> None:  # noqa: ANN401  (hvac's)
         super().__init__(**given)
@@ -136,7 +140,7 @@ class _Wire(RawAdapter):  # type: ignore[misc]  # hvac is untyped
 
     def _exchange(self, method: str, url: str, headers: dict[str, str] | None, given: dict[str, Any]) -> Answer:
         """One request and its answer, in a thread of its own: a socket's time-outs never end a drip."""
-        limit = min(self.most, self._left())
+        limit = min(self.most, self._left(), self.end - monotonic())
         if limit <= 0:
             raise SourceAbsent("the server cannot be reached: no time was left")
         outcome: list[Answer | CredentialsError] = []
