@@ -18,7 +18,7 @@ import pytest
 from tests.support.program import Result, Word, run, start
 from tests.support.s3_roots import Place, make_place, private_directory, wire_to
 from tests.support.servers import KeyedServer, S3Server, free_ports
-from tests.support.wire import Fault, Wire, drips, says, silence
+from tests.support.wire import Fault, Wire, answers, drips, says, silence
 
 EXPIRED = says(403, "ExpiredToken")
 
@@ -112,6 +112,52 @@ def test_what_is_wrong_with_the_credentials_says_so_first(creds: str, why: str) 
         (note,) = result.notes
         assert note.startswith("credentials: ")
         assert why in note
+
+
+@pytest.mark.parametrize(
+    ("creds", "why"), [("bogus", "item 1 of the list has no colon"), ("file:/x", "out of time (-timeout 1e-09s)")]
+)
+@pytest.mark.parametrize("verb", ["resolve", "watch"])
+def test_however_little_time_there_is_the_list_comes_first(verb: str, creds: str, why: str) -> None:
+    """C6: and before a source is asked nothing is about the store"""
+    words = ("-framework", "hf", "-epoch", "3", "-attempt", "a") if verb == "watch" else ()
+    result = run(verb, "-checkpoint", "s3://bucket/run", "-creds", creds, "-timeout", "1ns", *words)
+    assert (result.status, result.out) == (1, b"")
+    (note,) = result.notes
+    assert note.startswith("credentials: ")
+    assert why in note or (creds != "bogus" and note.endswith("no time was left to ask it"))
+
+
+TOKEN = "TOKENCANARY/ab+cd=="
+
+
+@pytest.mark.parametrize("spelled", [TOKEN, "TOKENCANARY%2Fab%2bcd=%3D", "TOKENCANARY\\/ab\\u002bcd=="])
+def test_a_secret_that_the_store_echoes_is_not_shown(job: Job, spelled: str) -> None:
+    """F9: as the name of an object, and in its words"""
+    (job.folder / "creds" / "session_token").write_text(TOKEN)
+    page = "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>{}</Key></Contents></ListBucketResult>"
+    job.wire.spoil("GET", answers(page.format(f"{job.place.root.prefix}/pub/{spelled}")))
+    job.wire.spoil("GET", says(403, "AccessDenied", message=f"not with {spelled}"))
+    for _ in range(2):
+        result = job.run("resolve")
+        assert (result.status, result.out) == (1, b"")
+        assert b"CANARY" not in result.err
+        assert "…" in result.notes[0]
+
+
+def test_a_secret_from_before_a_renewal_is_not_shown(job: Job) -> None:
+    """F9, S6"""
+    job.save(1)
+    (job.folder / "creds" / "session_token").write_text(TOKEN)
+    with job.watch("-interval", "1h") as process:
+        assert b"step 1, " in said(process)
+        (job.folder / "creds" / "session_token").write_text("another")
+        job.wire.spoil("GET", EXPIRED, says(403, "AccessDenied", message=f"it was {TOKEN}"))
+        process.terminate()
+        assert process.wait(60) == 1
+        notes = noted(process)
+    assert "CANARY" not in "".join(notes)
+    assert "it was …" in notes[-1]
 
 
 def test_a_relative_source_is_below_the_working_directory(job: Job) -> None:

@@ -108,6 +108,22 @@ def test_a_note_gives_bytes_back_as_they_were() -> None:
     assert escape("\ud800 é") == b"\\ud800 \xc3\xa9"
 
 
+def test_no_secret_that_was_made_known_reaches_stderr(tmp_path: Path, nowhere: int, screen: Screen) -> None:
+    """F9: in a note and on the terminal, the oldest too"""
+    err = tmp_path / "err"
+    with err.open("wb") as stderr:
+        output = Output(nowhere, stderr.fileno())
+        output.note("a CANARY/1 before")
+        output.conceal("CANARY/1", "")
+        output.conceal("CANARY+2")
+        output.note("CANARY%2F1 and CANARY\\u002b2")
+    assert err.read_text().splitlines() == ["publish: a CANARY/1 before", "publish: … and …"]
+    output = Output(nowhere, screen.there)
+    output.conceal("CANARY")
+    output.show("at CANARY")
+    assert screen.seen().decode().endswith("publish: at …")
+
+
 ENTRY = Entry.of(3, 7, b"exec/a/checkpoint-7")
 ROOT = PosixRoot(b"/data/run")
 

@@ -239,6 +239,37 @@ def test_the_userinfo_of_a_refused_url_is_not_shown(root: Path) -> None:
         assert b"canary" not in result.err
 
 
+@pytest.mark.parametrize(
+    "url", ["s3://AKIA:se/cretCANARY@bucket/p", "http://user:pw CANARY@host/p", "s3://k:CANARY@/x@CANARY\n@b/p"]
+)
+def test_a_password_that_nobody_quoted_is_not_shown_either(root: Path, url: str) -> None:
+    """F9"""
+    publish = ("publish", "-epoch", "1")
+    s3 = ("-checkpoint", "s3://bucket/run", "-creds", "file:/x")
+    for line in (
+        ("resolve", "-checkpoint", url, "-creds", "file:/x"),
+        (*publish, "-checkpoint", root, url, "5"),
+        (*publish, "-checkpoint", root, "save", url),
+        ("resolve", *s3, "-proxy", url),
+        ("resolve", *s3, "-timeout", url),
+        ("resolve", "-checkpoint", "s3://bucket/run", "-creds", url),
+        ("resolve", f"-proxi={url}"),
+        ("resolve", "-checkpoint", root, url),
+        (url,),
+        ("help", url),
+    ):
+        result = call(*line)
+        assert result.status in {1, 2}
+        assert b"CANARY" not in result.err
+
+
+def test_an_at_sign_in_a_path_is_shown(root: Path) -> None:
+    """F9: only what follows a scheme can be userinfo."""
+    assert "/no/a@b" in call("resolve", "-checkpoint", "/no/a@b").notes[0]
+    line = ("publish", "-epoch", "1", "-checkpoint", root, "/elsewhere/a@b", "5")
+    assert call(*line).notes[0].endswith("/elsewhere/a@b")
+
+
 def test_a_control_character_in_a_quoted_value_is_escaped() -> None:
     """F5"""
     result = call("resolve", "-checkpoint", "/no\n\x1b[31m\x7f\u009b\u2028t\udcff")

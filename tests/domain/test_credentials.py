@@ -220,6 +220,13 @@ def test_an_endpoint_is_a_server_and_nothing_more(endpoint: str) -> None:
     assert CANARY not in said(raised.value)
 
 
+@pytest.mark.parametrize("endpoint", ["http://my_store:9000", "https://s3.a_b.example"])
+def test_an_endpoint_whose_host_no_request_can_be_sent_to_is_refused_by_its_field(endpoint: str) -> None:
+    """C3, C4."""
+    with pytest.raises(CredentialsError, match="underscore: endpoint"):
+        from_fields({**KEYS, "endpoint": endpoint})
+
+
 @pytest.mark.parametrize("region", ["eu_west", "-a", "a-", "a.b", "a/b", "x@evil.example", "12", "a" * 64, "é"])
 def test_a_region_is_a_host_label_since_it_stands_in_a_host(region: str) -> None:
     """C3: AWS's regional endpoint is made of it."""

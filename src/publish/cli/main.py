@@ -21,8 +21,9 @@ DONE, FAILED, USAGE = 0, 1, 2
 # So many faults of one kind are told one by one.
 _MOST_FAULTS = 20
 
-# Where a URL with a password is given for a root or a save, an error quotes it without (F9).
-_USERINFO = re.compile(r"://[^/\s]*@")
+# Where a URL with a password is given in the place of a word, an error quotes it without (F9). The value
+# that a usage error quotes is the last that it says, and no other in it holds a URL with an @.
+_USERINFO = re.compile(r"://.*@", re.DOTALL)
 
 
 def main(arguments: Sequence[str], env: Mapping[str, str], output: Output, started: float) -> int:
@@ -148,7 +149,7 @@ def _check_proxy(url: str) -> None:
 
 def _words(error: PublishError, *, on_s3: bool = False) -> str:
     """What the user reads. Where to look comes first: at the credentials, at the store, or at what was named."""
-    text = _USERINFO.sub("://", str(error))
+    text = _USERINFO.sub("://", str(error)) if isinstance(error, UsageError) else str(error)
     if isinstance(error, CredentialsError):
         return f"credentials: {text}"
     if on_s3 and isinstance(error, StoreFault | OutOfTime):

@@ -1,9 +1,16 @@
-"""The two standard streams: an answer is written whole or Unwritable is raised; a note is one line and never fails."""
+"""The two standard streams: an answer is written whole or Unwritable is raised; a note is one line and never fails.
+
+No secret that was made known here reaches stderr, whoever wrote it into a text (F9).
+"""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from publish.domain.concealment import Concealed
 
 # C0, DEL and C1, and the two characters that are line ends to Unicode: a note stays one line,
 # and what a name holds cannot drive a terminal.
@@ -31,6 +38,15 @@ class Output:
         self._stderr = stderr
         self._answered = False
         self._shown = 0
+        self._concealed: Concealed | None = None
+
+    def conceal(self, *secrets: str) -> None:
+        """From now on, to the end of the process, these are struck out of all that goes to stderr."""
+        if self._concealed is None:
+            from publish.domain.concealment import Concealed  # noqa: PLC0415  (start-up: a directory has no secrets)
+
+            self._concealed = Concealed()
+        self._concealed.add(secrets)
 
     @property
     def on_terminal(self) -> bool:
@@ -59,11 +75,11 @@ class Output:
     def note(self, text: str) -> None:
         """Writes one line to stderr, or does not: where nobody can be told, nobody is."""
         self.erase()
-        self._tell(b"publish: " + escape(text) + b"\n")
+        self._tell(b"publish: " + self._line(text) + b"\n")
 
     def show(self, text: str) -> None:
         """Shows `text` on the terminal in place of what was shown before, until anything else is written."""
-        line = escape(text)
+        line = self._line(text)
         self._tell(b"\r\x1b[Kpublish: " + line)
         self._shown = len(line)
 
@@ -72,6 +88,9 @@ class Output:
         if self._shown:
             self._shown = 0
             self._tell(b"\r\x1b[K")
+
+    def _line(self, text: str) -> bytes:
+        return escape(text if self._concealed is None else self._concealed.strike(text))
 
     def _tell(self, line: bytes) -> None:
         with suppress(OSError):

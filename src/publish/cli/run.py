@@ -30,10 +30,12 @@ def _on_bucket(wanted: Resolve | Publish | Prune | Probe, job: Job, root: S3Root
     """The verb, its credentials and its probe included, held to `-timeout`."""
     from publish.cli.deadline import Deadline  # noqa: PLC0415  (start-up: brings threads)
 
+    items = wiring.sources(job)
     deadline = Deadline(job.started, job.common.timeout)
+    deadline.at_source("before the first source")
 
     def work() -> Done:
-        bucket = wiring.bucket(job, root, deadline)
+        bucket = wiring.bucket(job, root, items, deadline)
         if isinstance(wanted, Probe):
             return Done(_probe(bucket))
         if isinstance(wanted, Resolve) and wanted.probe:

@@ -28,8 +28,9 @@ def watch(wanted: options.Watch, job: Job) -> Done:
         scans = _begin(wanted, site)
     else:
         bounded = True
-        bucket = root
-        site = deadline.hold(lambda: wiring.bucket(job, bucket, deadline, lasting=True).site)
+        bucket, items = root, wiring.sources(job)
+        deadline.at_source("before the first source")
+        site = deadline.hold(lambda: wiring.bucket(job, bucket, items, deadline, lasting=True).site)
         scans = deadline.hold(lambda: _begin(wanted, site))
     while True:
         last = stop.asked

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from publish.cli.report import Words
@@ -21,6 +21,8 @@ B = TypeVar("B")
 
 # So many requests at a time, where a prune has many to send; at least the probe's racing writers.
 _WORKERS = 16
+# A connection over half the world takes a good part of a second; less patience would call it unreachable.
+_SHORTEST_REACH = 1.0
 
 
 def directory(job: Job, root: PosixRoot, enter: Callable[[str], None] = lambda _step: None) -> Site:
@@ -41,17 +43,25 @@ def directory(job: Job, root: PosixRoot, enter: Callable[[str], None] = lambda _
     )
 
 
-def bucket(job: Job, root: S3Root, deadline: Deadline, *, lasting: bool = False) -> Bucket:
+def sources(job: Job) -> list[Item]:
+    """What `-creds` lists. Raises CredentialsError, before any of it is looked at and however little time there is."""
+    from publish.domain.credentials import parse_list  # noqa: PLC0415  (start-up)
+
+    return parse_list(job.common.creds or "", _base_of_sources())
+
+
+def bucket(job: Job, root: S3Root, items: Sequence[Item], deadline: Deadline, *, lasting: bool = False) -> Bucket:
     """A root in a bucket. `lasting`: a watch's, which outlives a store's restart and its own credentials.
 
     Raises CredentialsError.
     """
-    from publish.domain.credentials import first_answer, parse_list  # noqa: PLC0415  (start-up)
-
-    items = parse_list(job.common.creds or "", _base_of_sources())
+    from publish.domain.credentials import first_answer  # noqa: PLC0415  (start-up)
 
     def resolve() -> tuple[str, Credentials]:
-        return first_answer((_source(item, job) for item in items), deadline.left, deadline.at_source)
+        found = first_answer((_source(item, job) for item in items), deadline.left, deadline.at_source)
+        # Never taken back: what a store says after a renewal may be about the credentials before.
+        job.output.conceal(found[1].secret_access_key, found[1].session_token or "")
+        return found
 
     source, credentials = resolve()
     deadline.at_request("connect")
@@ -64,7 +74,8 @@ def bucket(job: Job, root: S3Root, deadline: Deadline, *, lasting: bool = False)
     from publish.domain.renewal import Renewal  # noqa: PLC0415  (start-up)
 
     timeout = job.common.timeout
-    line = Line(job.common.proxy, node_roots(), timeout)
+    patience = Patience(timeout, timeout if lasting else timeout / 10)
+    line = Line(job.common.proxy, node_roots(), timeout, reach=max(patience.unreachable, _SHORTEST_REACH))
 
     def connect(credentials: Credentials) -> S3Store:
         return S3Store(root, credentials, line)
@@ -75,7 +86,7 @@ def bucket(job: Job, root: S3Root, deadline: Deadline, *, lasting: bool = False)
         store,
         SystemClock(),
         entropy,
-        Patience(timeout, timeout if lasting else timeout / 10),
+        patience,
         started=job.started,
         renew=Renewal(credentials, resolve, connect, job.output.note) if lasting else None,
         enter=deadline.at_request,

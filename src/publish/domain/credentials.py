@@ -116,9 +116,12 @@ def from_fields(fields: Mapping[str, str]) -> Credentials:
     endpoint = fields.get("endpoint")
     if endpoint is not None:
         try:
-            parse_origin(endpoint)
+            host = parse_origin(endpoint).host
         except Misconfigured as fault:
             raise CredentialsError(f"the endpoint is http(s)://HOST[:PORT] and nothing more: {fault}") from None
+        # No host name has one (RFC 1123 section 2.1), and the S3 library sends nothing to it.
+        if "_" in host:
+            raise CredentialsError("the endpoint's host may not have an underscore: endpoint")
     region = fields.get("region", DEFAULT_REGION)
     if not _REGION.match(region):
         raise CredentialsError("the region is letters, digits and hyphens, at most 63 and not digits alone")

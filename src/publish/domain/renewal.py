@@ -33,14 +33,12 @@ class Renewal:
         """The store, with what the sources say now. Raises CredentialsError."""
         self._say(f"the store rejected the credentials ({refusal.code}); resolving the sources again")
         source, renewed = self._resolve()
-        for what, began, now in (
+        for field, began, now in (
             ("endpoint", self._endpoint, renewed.endpoint),
             ("region", self._region, renewed.region),
         ):
             if now != began:
-                raise CredentialsError(
-                    f"{source}: its {what} is another than the run began with ({began or 'none'}): {now or 'none'}"
-                )
+                raise CredentialsError(f"{source}: its {field} is another than the run began with")
         store = self._connect(renewed)
         self._say(f"the credentials are now those of {source}")
         return store

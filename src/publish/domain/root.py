@@ -13,6 +13,9 @@ from publish.domain.errors import Misconfigured
 _BUCKET = re.compile(rb"[A-Za-z0-9._-]{3,255}\Z")
 _BAD_PREFIX = re.compile(rb"(?:\A|/)\.{0,2}(?:/|\Z)|[?#\x00-\x1f\x7f]")
 
+# Up to the last @: who forgets to quote a slash or a space in a password has it stand there as it is.
+_USERINFO = re.compile(rb"://.*@", re.DOTALL)
+
 
 class PosixRoot(NamedTuple):
     """A directory, by its absolute path with `.`, `..` and doubled slashes taken out."""
@@ -31,7 +34,7 @@ class PosixRoot(NamedTuple):
         Raises Misconfigured for what is not under the root.
         """
         if save.startswith(b"s3://"):
-            raise Misconfigured(f"the root is a directory and this is not a path in it: {spell(save)}")
+            raise Misconfigured(f"the root is a directory and this is not a path in it: {_refused(save)}")
         absolute = absolutize(save, cwd)
         for ancestor in (self.path, *filter(is_root, _ancestors(absolute))):
             if absolute == ancestor:
@@ -39,8 +42,9 @@ class PosixRoot(NamedTuple):
             inside = ancestor.rstrip(b"/") + b"/"
             if absolute.startswith(inside):
                 return absolute[len(inside) :]
-        against = "" if save.startswith(b"/") else f" (which is {spell(absolute)})"
-        raise Misconfigured(f"not under the root {spell(self.path)}: {spell(save)}{against}")
+        # What a URL leads to as a path is of no use, and it would hold the URL once more.
+        against = "" if save.startswith(b"/") or b"://" in save else f" (which is {spell(absolute)})"
+        raise Misconfigured(f"not under the root {spell(self.path)}: {_refused(save)}{against}")
 
 
 class S3Root(NamedTuple):
@@ -61,11 +65,11 @@ class S3Root(NamedTuple):
         if url == root:
             return b""
         if not url.startswith(root + b"/"):
-            raise Misconfigured(f"not an s3:// URL under the root {spell(root)}: {spell(save)}")
+            raise Misconfigured(f"not an s3:// URL under the root {spell(root)}: {_refused(save)}")
         try:
             url.decode()
         except UnicodeDecodeError as error:
-            raise Misconfigured(f"a key on S3 is UTF-8 and this is not: {spell(save)}") from error
+            raise Misconfigured(f"a key on S3 is UTF-8 and this is not: {_refused(save)}") from error
         return url[len(root) + 1 :]
 
 
@@ -83,7 +87,7 @@ def parse_root(text: bytes, cwd: bytes, is_same: Callable[[bytes, bytes], bool])
     if not text.startswith(b"/") and b":" in text.split(b"/", 1)[0]:
         raise Misconfigured(
             "the root is neither a directory nor s3://BUCKET/PREFIX "
-            f"(write ./ in front if a path is meant): {spell(text)}"
+            f"(write ./ in front if a path is meant): {_refused(text)}"
         )
     path = absolutize(text, cwd)
     as_given = _join(cwd, text)
@@ -96,16 +100,21 @@ def _parse_s3(text: bytes) -> S3Root:
     bucket, _, prefix = text.removeprefix(b"s3://").partition(b"/")
     prefix = prefix.rstrip(b"/")
     if not _BUCKET.match(bucket):
-        raise Misconfigured(f"the bucket of an S3 root is 3 to 255 of A-Z a-z 0-9 . _ -: {spell(text)}")
+        raise Misconfigured(f"the bucket of an S3 root is 3 to 255 of A-Z a-z 0-9 . _ -: {_refused(text)}")
     if _BAD_PREFIX.search(prefix):
         raise Misconfigured(
             "the prefix of an S3 root is not empty and has no empty, . or .. segment, "
-            f"no ?, no # and no control character: {spell(text)}"
+            f"no ?, no # and no control character: {_refused(text)}"
         )
     try:
         return S3Root(bucket.decode(), prefix.decode())
     except UnicodeDecodeError as error:
-        raise Misconfigured(f"the prefix of an S3 root is UTF-8: {spell(text)}") from error
+        raise Misconfigured(f"the prefix of an S3 root is UTF-8: {_refused(text)}") from error
+
+
+def _refused(text: bytes) -> str:
+    """What was refused, for a message: without all that may be the userinfo of a URL (F9)."""
+    return spell(_USERINFO.sub(b"://", text))
 
 
 def absolutize(path: bytes, cwd: bytes) -> bytes:
