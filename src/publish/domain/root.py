@@ -13,6 +13,7 @@ from publish.domain.errors import Misconfigured
 _BUCKET = re.compile(rb"[A-Za-z0-9._-]{3,255}\Z")
 _BAD_PREFIX = re.compile(rb"(?:\A|/)\.{0,2}(?:/|\Z)|[?#\x00-\x1f\x7f]")
 
+_URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://")
 # Up to the last @: who forgets to quote a slash or a space in a password has it stand there as it is.
 _USERINFO = re.compile(rb"://.*@", re.DOTALL)
 
@@ -33,7 +34,8 @@ class PosixRoot(NamedTuple):
         root behind a link is found from either side. Links below the root are not looked at.
         Raises Misconfigured for what is not under the root.
         """
-        if save.startswith(b"s3://"):
+        # Any URL: taken for a relative path it would be quoted, with a password in it, as what is not there.
+        if _URL.match(save):
             raise Misconfigured(f"the root is a directory and this is not a path in it: {_refused(save)}")
         absolute = absolutize(save, cwd)
         for ancestor in (self.path, *filter(is_root, _ancestors(absolute))):
@@ -42,8 +44,7 @@ class PosixRoot(NamedTuple):
             inside = ancestor.rstrip(b"/") + b"/"
             if absolute.startswith(inside):
                 return absolute[len(inside) :]
-        # What a URL leads to as a path is of no use, and it would hold the URL once more.
-        against = "" if save.startswith(b"/") or b"://" in save else f" (which is {spell(absolute)})"
+        against = "" if save.startswith(b"/") else f" (which is {spell(absolute)})"
         raise Misconfigured(f"not under the root {spell(self.path)}: {_refused(save)}{against}")
 
 
