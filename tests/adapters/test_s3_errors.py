@@ -27,7 +27,9 @@ from tests.support.moto_server import Moto
 from tests.support.s3_roots import BUNDLE, Place, make_place
 from tests.support.servers import Key, credentials, free_ports
 from tests.support.wire import (
+    Exchange,
     Fault,
+    Reply,
     Wire,
     answers,
     cut_in_headers,
@@ -131,7 +133,9 @@ def test_a_read_that_failed_has_changed_nothing(
     status: int, code: str, kind: type[StoreFault], store: S3Store, wire: Wire
 ) -> None:
     """S2: what is a perhaps of a write is certain of a read."""
-    expected = Unavailable if kind is OutcomeUnknown else kind
+    # Nobody races a read: a word for a lost race says that the store is busy, a bare status that it will not.
+    busy = Unavailable if code else Denied
+    expected = {OutcomeUnknown: Unavailable, Conflict: busy, AlreadyThere: Denied}.get(kind, kind)
     assert type(fault_of(wire, says(status, code), read(store))) is expected
     assert len(wire.asked) == 1
 
@@ -342,3 +346,103 @@ def test_a_failed_connection_is_told_by_its_peer_and_its_reason(place: Place) ->
     with pytest.raises(Unreachable) as raised:
         place.store(f"http://127.0.0.1:{port}").names(Area.PUB, None)
     assert str(raised.value) == (f"LIST {place.url}/pub/: no connection to http://127.0.0.1:{port}: Connection refused")
+
+
+def listing(content: str, truncated: str = "false", root: str = "ListBucketResult") -> Fault:
+    return answers(f"<{root}><IsTruncated>{truncated}</IsTruncated>{content}</{root}>")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        listing("<NextContinuationToken>x</NextContinuationToken>", "True"),
+        listing("<NextContinuationToken>x</NextContinuationToken>", ""),
+        listing("", "1"),
+        listing("", "true"),
+        listing("<KeyCount>7</KeyCount>"),
+        listing("<KeyCount>abc</KeyCount>"),
+        listing("<Prefix>other/</Prefix>"),
+        listing("", root="x"),
+        says(206),
+        says(204),
+    ],
+)
+def test_a_listing_that_contradicts_itself_is_never_an_empty_log(answer: Fault, store: S3Store, wire: Wire) -> None:
+    """resolve.3"""
+    assert type(fault_of(wire, answer, read(store))) is Unavailable
+
+
+def tagged_page(exchange: Exchange) -> None:
+    exchange.answer(Reply(200, [("Content-Type", "text/html"), ("ETag", '"x"')], b"<html>Log in, please</html>"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (says(202, headers=(("ETag", '"x"'),)), OutcomeUnknown),
+        (says(200, headers=(("ETag", '""'),)), OutcomeUnknown),
+        (tagged_page, Denied),
+    ],
+)
+def test_an_answer_that_is_not_a_puts_is_no_publication(
+    answer: Fault, kind: type[StoreFault], store: S3Store, wire: Wire
+) -> None:
+    """L7, publish.4"""
+    assert type(fault_of(wire, answer, write(store))) is kind
+
+
+EMPTY_PAGE = listing("<NextContinuationToken>t</NextContinuationToken>", "true")
+
+
+def test_a_page_without_keys_does_not_end_a_listing(moto: Moto) -> None:
+    """prune.3, publish.2: the API lets a store send one."""
+    place = make_place(moto)
+    place.fill("s/a", "s/b")
+    page = listing(f"<Contents><Key>{place.root.prefix}/s/a</Key></Contents>")
+    with Wire(moto.endpoint) as wire:
+        store = place.store(wire.endpoint)
+        wire.spoil("GET", EMPTY_PAGE, page)
+        assert store.has_save(b"s")
+        wire.spoil("GET", EMPTY_PAGE, page)
+        assert store.remove_save(b"s", ()).found
+    assert place.paths() == ["s/b"]
+
+
+@pytest.mark.parametrize("answer", [says(409, "ObjectLocked"), says(412, "ObjectHasLegalHold"), says(409), says(412)])
+def test_an_object_that_is_locked_is_that_saves_own_fault(answer: Fault, store: S3Store, wire: Wire) -> None:
+    """prune.5: Conflict and AlreadyThere are for puts that somebody else may win."""
+    wire.spoil_all("DELETE", answer)
+    wire.spoil_all("POST", answer)
+    with pytest.raises(Denied):
+        store.remove_save(b"s", (b"trainer_state.json",))
+
+
+@pytest.mark.parametrize("code", ["PreconditionFailed", "ConditionalRequestConflict"])
+def test_a_locked_key_of_a_batch_is_that_keys_alone(code: str, store: S3Store, place: Place, wire: Wire) -> None:
+    """prune.5"""
+    body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>{code}</Code></Error>"
+    wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
+    assert list(store.remove(Area.PUB, [b"a", b"b"])) == [b"b"]
+
+
+def test_a_refusal_without_a_code_says_its_status_and_where_to_look(store: S3Store, wire: Wire) -> None:
+    """F5: a proxy's word, as a rule."""
+    text = str(fault_of(wire, says(418), read(store)))
+    assert "HTTP status 418" in text
+    assert "check the endpoint and the proxy" in text
+
+
+def test_through_a_proxy_no_key_becomes_another(moto: Moto) -> None:
+    """prune.3, P3: urllib3 takes dot segments out of the URL that a proxy is sent."""
+    place = make_place(moto)
+    place.fill("keep/z", "s/a", "s/../keep/z", "s/./dot", "s/..")
+    before = place.paths()
+    with Wire(moto.endpoint) as wire:
+        store = place.store(moto.endpoint, line=Line(wire.endpoint, BUNDLE, 20.0))
+        wire.spoil_all("POST", says(501, "NotImplemented"))
+        with pytest.raises(Denied, match=r"would become another key"):
+            store.remove_save(b"s", ())
+        assert all("/keep/" not in asked.target for asked in wire.asked if asked.method == "DELETE")
+    assert sorted(set(before) - set(place.paths())) == ["s/a"]
+    assert place.store().remove_save(b"s", ()).found
+    assert place.paths() == ["keep/z"]

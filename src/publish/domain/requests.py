@@ -59,6 +59,7 @@ class Requests:
         renewed = False
         while True:
             self._enter(step)
+            sent = self._clock.now()
             try:
                 return request(self._store)
             except Refused as refusal:
@@ -67,7 +68,7 @@ class Requests:
                 self._store = self._renew(refusal)
                 renewed = True
             except StoreFault as fault:
-                tries = tries.met(fault, self._clock.now())
+                tries = tries.met(fault, sent)
                 self._wait(step, fault, tries)
 
     def _wait(self, step: str, fault: StoreFault, tries: Tries) -> None:

@@ -26,13 +26,13 @@ class Tries(NamedTuple):
     failures: int = 0
     unreachable_since: float | None = None
 
-    def met(self, fault: StoreFault, now: float) -> Tries:
-        """This and one more fault, met at `now`."""
+    def met(self, fault: StoreFault, sent: float) -> Tries:
+        """This and one more fault, of a request that was sent at that moment."""
         if isinstance(fault, Conflict):
             return self._replace(conflicts=self.conflicts + 1, unreachable_since=None)
         if not isinstance(fault, Unreachable):
             return self._replace(failures=self.failures + 1, unreachable_since=None)
-        since = now if self.unreachable_since is None else self.unreachable_since
+        since = sent if self.unreachable_since is None else self.unreachable_since
         return self._replace(failures=self.failures + 1, unreachable_since=since)
 
 

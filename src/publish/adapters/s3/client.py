@@ -32,12 +32,17 @@ READ_CAP = 60.0
 _CONNECTIONS = 32
 # The only version of S3's API that there is (botocore/data/s3).
 _API_VERSION = "2006-03-01"
+_OTHER_SUCCESSES = range(201, 300)
 
 
 # What a listing says of each object and nobody reads; it takes longer to parse than the keys do.
 _UNREAD = re.compile(
     rb"<(LastModified|ETag|Size|StorageClass|Owner|ChecksumAlgorithm|ChecksumType)>.*?</\1>", re.DOTALL
 )
+
+
+# botocore takes any other word for false, which would end a listing early.
+_IS_TRUNCATED = re.compile(rb"<IsTruncated>\s*(?:true|false)\s*</IsTruncated>")
 
 
 class NotFromS3(Exception):
@@ -49,11 +54,15 @@ class CutOff(Exception):
 
 
 class Line(NamedTuple):
-    """How the store is reached: `proxy` is a URL or None, `trust` a PEM bundle, `timeout` seconds."""
+    """How the store is reached: `proxy` is a URL or None, `trust` a PEM bundle.
+
+    `timeout` and `reach`: seconds for an answer and for a connection, each under a cap.
+    """
 
     proxy: str | None
     trust: str
     timeout: float
+    reach: float = CONNECT_CAP
 
 
 def connect(credentials: Credentials, line: Line) -> S3Client:
@@ -102,7 +111,7 @@ def _settings(line: Line) -> dict[str, Any]:
         "response_checksum_validation": "when_required",
         "proxies": {} if line.proxy is None else {"http": line.proxy, "https": line.proxy},
         "proxies_config": {"proxy_ca_bundle": line.trust},
-        "connect_timeout": min(line.timeout, CONNECT_CAP),
+        "connect_timeout": min(line.timeout, line.reach, CONNECT_CAP),
         "read_timeout": min(line.timeout, READ_CAP),
         "max_pool_connections": _CONNECTIONS,
         "ignore_configured_endpoint_urls": True,
@@ -186,7 +195,10 @@ def _check_answer(operation_model: Any, response_dict: dict[str, Any], **_: obje
     """Raises CutOff or NotFromS3 where botocore would take half an answer, or a web page, for a store's."""
     headers, body = response_dict["headers"], response_dict["body"]
     succeeded = response_dict["status_code"] == HTTPStatus.OK
-    if succeeded and "etag" not in headers and headers.get("content-type", "").lower().startswith("text/html"):
+    operation = operation_model.name
+    # An object that is read may be a web page, and an empty answer may call itself one (moto).
+    tagged = "etag" in headers and (operation != "PutObject" or not body)
+    if succeeded and not tagged and headers.get("content-type", "").lower().startswith("text/html"):
         if not isinstance(body, bytes):
             body.close()
         raise NotFromS3("the answer is a web page")
@@ -195,8 +207,13 @@ def _check_answer(operation_model: Any, response_dict: dict[str, Any], **_: obje
     length = headers.get("content-length", "")
     if length.isdigit() and len(body) < int(length):
         raise CutOff(f"{len(body)} of {length} bytes came")
-    if operation_model.name == "ListObjectsV2" and b"<![CDATA[" not in body:
-        response_dict["body"] = _UNREAD.sub(b"", body)
+    if operation in {"ListObjectsV2", "PutObject"} and response_dict["status_code"] in _OTHER_SUCCESSES:
+        raise CutOff(f"HTTP status {response_dict['status_code']} is no answer to this")
+    if operation == "ListObjectsV2" and succeeded and b"<Error" not in body:
+        if b"<ListBucketResult" not in body or not _IS_TRUNCATED.search(body):
+            raise CutOff("the answer is no whole ListBucketResult")
+        if b"<![CDATA[" not in body:
+            response_dict["body"] = _UNREAD.sub(b"", body)
     # A quiet answer has no other sign of having been given by a store.
-    if succeeded and operation_model.name == "DeleteObjects" and b"DeleteResult" not in body and b"<Error" not in body:
+    if succeeded and operation == "DeleteObjects" and b"DeleteResult" not in body and b"<Error" not in body:
         raise CutOff("the answer has no DeleteResult")

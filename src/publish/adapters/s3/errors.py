@@ -117,25 +117,45 @@ class Translator:
         """`secrets`: what is struck out of whatever a store or a library says."""
         self._secrets = tuple(sorted(filter(None, secrets), key=len, reverse=True))
 
-    def fault(self, error: Exception, request: str, *, write: bool) -> StoreFault:
-        """What `error`, met in `request` (named in the text), means. Also cleans `error`'s own text."""
+    def fault(self, error: Exception, request: str, *, write: bool, conditional: bool = False) -> StoreFault:
+        """What `error`, met in `request` (named in the text), means. Also cleans `error`'s own text.
+
+        `conditional`: the request is a put that asks for nothing to be there.
+        """
         error.args = tuple(self._clean(arg) if isinstance(arg, str) else arg for arg in error.args)
         if isinstance(error, ClientError):
             code, message = said(error)
-            return self.refusal(code, message, _status(error), request, write=write)
+            fault = self.refusal(code, message, _status(error), request, write=write)
+            return fault if conditional else _unconditional(fault, code)
         verdict = _of_line(error)
         return _make(verdict, f"{request}: {self._clean(_words(error))}", "", write=write)
 
     def refusal(self, code: str, message: str, status: int, request: str, *, write: bool) -> StoreFault:
         """What a store's code means. `status`: HTTP's, or 0 for a code within an answer about several keys."""
         words = self._clean(message)
-        text = f"{request}: {self._clean(code)}" + (f": {words}" if words else "")
-        return _make(_CODES.get(code) or _of_status(status), text, code, write=write)
+        verdict = _CODES.get(code) or _of_status(status)
+        if code and not code.isdigit():
+            name = self._clean(code)
+        else:
+            # Not S3's own words: a proxy's or a web server's, or none at all.
+            name = f"HTTP status {status}"
+            verdict = verdict._replace(hint=verdict.hint or _NOT_S3)
+        text = f"{request}: {name}" + (f": {words}" if words else "")
+        return _make(verdict, text, code, write=write)
 
     def _clean(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, "…")
         return " ".join(text.split())[:1000].rstrip(".")
+
+
+def _unconditional(fault: StoreFault, code: str) -> StoreFault:
+    """What the words for a lost race mean where nobody races: a lock on the object, or a store that is busy with it."""
+    if isinstance(fault, Conflict) and code in _CODES:
+        return Unavailable(str(fault))
+    if isinstance(fault, Conflict | AlreadyThere):
+        return Denied(str(fault))
+    return fault
 
 
 def said(error: ClientError) -> tuple[str, str]:
@@ -219,6 +239,7 @@ _LINE: tuple[tuple[type[Exception], Callable[[Exception], _Verdict]], ...] = (
     (ResponseParserError, _of_broken_line),
     (HTTPError, _of_broken_line),
     (CutOff, _of_broken_line),
+    (ValueError, _of_broken_line),  # a number in the answer that is none
 )
 
 

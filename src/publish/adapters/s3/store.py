@@ -6,6 +6,7 @@ attempt; where it takes several requests, each may be sent again without harm.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +17,7 @@ from publish.adapters.s3.client import CutOff, Line, connect
 from publish.adapters.s3.errors import NO_BATCHES, Translator, missing, nameless, said
 from publish.domain.credentials import Credentials
 from publish.domain.entry import spell
-from publish.domain.errors import Denied, Misconfigured, PublishError, StoreFault
+from publish.domain.errors import AlreadyThere, Conflict, Denied, Misconfigured, PublishError, StoreFault
 from publish.domain.ports import Area, Page, Removal
 from publish.domain.root import S3Root
 
@@ -35,6 +36,7 @@ _PAGE = 999
 # One byte more than any state that is read, so that the reader sees that it is too much.
 _MOST = 64 * 2**20 + 1
 _PART = 2**20
+_DOT_SEGMENT = re.compile(r"(?:\A|/)\.\.?(?:/|\Z)")
 
 
 class _Listed(NamedTuple):
@@ -55,6 +57,8 @@ class S3Store:
         self._client = connect(credentials, line)
         self._translate = Translator((credentials.secret_access_key, credentials.session_token or ""))
         self._batches = True
+        # What a proxy is sent for an http:// store is a whole URL, out of which urllib3 takes dot segments.
+        self._proxied_by_http = line.proxy is not None and (credentials.endpoint or "").startswith("http:")
 
     def names(self, area: Area, after: str | None) -> Page:
         """One page of at most 1,000 keys; the folder's own marker is no name in it."""
@@ -77,7 +81,7 @@ class S3Store:
     def put(self, path: bytes, body: bytes | None, *, only_if_new: bool) -> None:
         """Puts one object. `only_if_new`: raises AlreadyThere or Conflict, as `create` does."""
         key = self._key(path)
-        with self._asking("PUT", key, write=True):
+        with self._asking("PUT", key, write=True, conditional=only_if_new):
             request: PutObjectRequestTypeDef = {"Bucket": self._bucket, "Key": key}
             if only_if_new:
                 request["IfNoneMatch"] = "*"
@@ -85,7 +89,7 @@ class S3Store:
             if body is not None:
                 request["Body"] = body
             answer = self._client.put_object(**request)
-            if not answer.get("ETag"):
+            if not answer.get("ETag", "").strip('"'):
                 raise CutOff("the answer has no ETag")
 
     def remove(self, area: Area, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
@@ -97,8 +101,7 @@ class S3Store:
     def has_save(self, path: bytes) -> bool:
         """Whether an object lies below the path, its own marker aside, or at it."""
         key = self._key(path)
-        below = self._list(key + "/", limit=2)
-        return any(one != key + "/" for one in below.keys) or self._is_object(key)
+        return any(one != key + "/" for one in self._keys(key + "/", limit=2)) or self._is_object(key)
 
     def folders(self, path: bytes, after: str | None) -> Page:
         """The common prefixes of a listing that stops at slashes."""
@@ -124,12 +127,11 @@ class S3Store:
             else:
                 if not answer.get("ETag"):
                     raise CutOff("the answer has no ETag")
-                return answer["ContentLength"]
+                if "ContentLength" in answer:
+                    return answer["ContentLength"]
+        # HTTP lets a HEAD go without a length (RFC 9110 section 8.6), and its refusal has no code.
         got = self._get(key)
-        if got is None:
-            return None
-        got["Body"].close()
-        return got["ContentLength"]
+        return None if got is None else sum(map(len, self._parts(got, key)))
 
     def read(self, path: bytes) -> Iterator[bytes] | None:
         """At most 64 MiB and a byte, in parts of 1 MiB; the connection is let go at the end."""
@@ -145,6 +147,8 @@ class S3Store:
         key = self._key(path)
         folder = key + "/"
         listed = self._list(folder, limit=_PAGE)
+        while not listed.keys and listed.after is not None:
+            listed = self._list(folder, after=listed.after, limit=_PAGE)
         if not listed.keys and not self._is_object(key):
             return Removal(found=False, more=False)
         for marker in (folder + spell(name) for name in first):
@@ -169,14 +173,16 @@ class S3Store:
             raise Denied(f"a key on S3 is UTF-8 and this is not: {spell(path)}") from error
 
     @contextmanager
-    def _asking(self, method: str, key: str, *, write: bool) -> Iterator[None]:
+    def _asking(self, method: str, key: str, *, write: bool, conditional: bool = False) -> Iterator[None]:
         """Turns whatever fails inside into the domain's errors."""
         try:
             yield
         except PublishError:
             raise
         except Exception as error:
-            raise self._translate.fault(error, self._request(method, key), write=write) from error
+            raise self._translate.fault(
+                error, self._request(method, key), write=write, conditional=conditional
+            ) from error
 
     def _request(self, method: str, key: str) -> str:
         return f"{method} s3://{self._bucket}/{key}"
@@ -198,6 +204,10 @@ class S3Store:
             token = answer.get("NextContinuationToken") if answer["IsTruncated"] else None
             if answer["IsTruncated"] and not token:
                 raise CutOff("the answer has no NextContinuationToken")
+            if answer.get("KeyCount") and not keys and not prefixes:
+                raise CutOff("the answer counts keys and names none")
+            if not keys and not prefixes and answer.get("Prefix", prefix) not in (prefix, ""):
+                raise CutOff("the answer is about another prefix")
             for key in (*keys, *prefixes):
                 if not key.startswith(prefix):
                     raise Denied(f"{self._request('LIST', prefix)}: the answer is about something else: {key}")
@@ -205,7 +215,17 @@ class S3Store:
 
     def _is_object(self, key: str) -> bool:
         # Not a HEAD: some stores answer it for a folder, too.
-        return key in self._list(key, limit=1).keys
+        return next(self._keys(key, limit=1), None) == key
+
+    def _keys(self, prefix: str, *, limit: int) -> Iterator[str]:
+        """The keys of a listing, as far as they are asked for; `limit` bounds a page, which may well be empty."""
+        after: str | None = None
+        while True:
+            listed = self._list(prefix, after=after, limit=limit)
+            yield from listed.keys
+            if listed.after is None:
+                return
+            after = listed.after
 
     def _get(self, key: str) -> GetObjectOutputTypeDef | None:
         with self._asking("GET", key, write=False):
@@ -274,12 +294,17 @@ class S3Store:
                 continue
             request = self._request("DELETE", key)
             fault = self._translate.refusal(code, error.get("Message", ""), 0, request, write=True)
+            if isinstance(fault, AlreadyThere | Conflict):
+                fault = Denied(str(fault))
             if not isinstance(fault, Denied):
                 # It may go well when all are sent again, which harms nothing twice.
                 raise fault
             yield key, fault
 
     def _delete_one(self, key: str) -> None:
+        if self._proxied_by_http and _DOT_SEGMENT.search(key):
+            request = self._request("DELETE", key)
+            raise Denied(f"{request}: with a . or .. in it, it would become another key on its way through the proxy")
         with self._asking("DELETE", key, write=True):
             try:
                 self._client.delete_object(Bucket=self._bucket, Key=key)
