@@ -328,7 +328,7 @@ def test_a_key_that_is_not_utf_8_is_refused_before_a_request(store: S3Store, wir
 def test_a_region_that_cannot_be_one_is_the_credentials_fault(moto: Moto) -> None:
     """C3"""
     wrong = credentials(moto)._replace(region="no/region")
-    with pytest.raises(CredentialsError, match="not a region"):
+    with pytest.raises(CredentialsError, match="the field region"):
         S3Store(S3Root("bucket", "run"), wrong, Line(None, BUNDLE, 5.0)).names(Area.PUB, None)
 
 

@@ -82,7 +82,7 @@ def connect(credentials: Credentials, line: Line) -> S3Client:
             config=botocore.config.Config(**_settings(line)),
         )
     except (botocore.exceptions.InvalidRegionError, botocore.exceptions.EndpointResolutionError) as error:
-        raise CredentialsError(f"not a region of a store: {credentials.region}") from error
+        raise CredentialsError("the field region is not that of a store") from error
     except ValueError as error:
         raise CredentialsError(f"not an endpoint whose host can be one: {credentials.endpoint}") from error
     events = client.meta.events

@@ -27,6 +27,7 @@ from urllib3.exceptions import HTTPError, LocationValueError, NewConnectionError
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from publish.adapters.s3.client import CutOff, NotFromS3
+from publish.domain.concealment import Concealed
 from publish.domain.errors import (
     AlreadyThere,
     Conflict,
@@ -115,7 +116,8 @@ class Translator:
 
     def __init__(self, secrets: tuple[str, ...]) -> None:
         """`secrets`: what is struck out of whatever a store or a library says."""
-        self._secrets = tuple(sorted(filter(None, secrets), key=len, reverse=True))
+        self._secrets = Concealed()
+        self._secrets.add(secrets)
 
     def fault(self, error: Exception, request: str, *, write: bool, conditional: bool = False) -> StoreFault:
         """What `error`, met in `request` (named in the text), means. Also cleans `error`'s own text.
@@ -144,8 +146,7 @@ class Translator:
         return _make(verdict, text, code, write=write)
 
     def _clean(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "…")
+        text = self._secrets.strike(text)
         return " ".join(text.split())[:1000].rstrip(".")
 
 
