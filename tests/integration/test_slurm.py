@@ -61,6 +61,9 @@ class Job:
         ].partition("\n")[0]
 
 
+UNDER_WAY = {"PENDING", "RUNNING", "COMPLETING"}
+
+
 def step_of(save: str) -> int:
     return int(save.rpartition("-")[2])
 
@@ -116,7 +119,7 @@ def test_a_job_that_is_done_ends_well_with_its_last_save_published(cluster: Slur
     root = tmp_path / "root"
     root.mkdir()
     job = Job(cluster, root, "--job-name=short", training="--until 35 --pace 0")
-    ended = cluster.wait(job.number, "the job to end", lambda fields: fields["JobState"] not in {"PENDING", "RUNNING"})
+    ended = cluster.wait(job.number, "the job to end", lambda fields: fields["JobState"] not in UNDER_WAY)
     assert ended["JobState"] == "COMPLETED", job.log.read_text()
     assert latest(root) == str(job.save(0, 35))
 
@@ -124,7 +127,7 @@ def test_a_job_that_is_done_ends_well_with_its_last_save_published(cluster: Slur
 def test_a_job_whose_root_is_not_there_fails_before_it_trains(cluster: Slurm, tmp_path: Path) -> None:
     """resolve.3, R4: an unmounted file system is not a fresh start."""
     job = Job(cluster, tmp_path / "unmounted", "--job-name=lost", training="--until 35 --pace 0")
-    ended = cluster.wait(job.number, "the job to end", lambda fields: fields["JobState"] not in {"PENDING", "RUNNING"})
+    ended = cluster.wait(job.number, "the job to end", lambda fields: fields["JobState"] not in UNDER_WAY)
     assert ended["JobState"] == "FAILED"
     assert "trainer:" not in job.log.read_text()
 
@@ -138,7 +141,7 @@ def test_a_job_whose_watch_dies_stops_and_publishes_what_it_can(cluster: Slurm, 
     watch = [pid for pid in (line.split()[0] for line in pids if line) if is_watch(pid)]
     assert len(watch) == 1
     cluster.ask("/bin/kill", "-KILL", watch[0])
-    ended = cluster.wait(job.number, "the job to end", lambda fields: fields["JobState"] not in {"PENDING", "RUNNING"})
+    ended = cluster.wait(job.number, "the job to end", lambda fields: fields["JobState"] not in UNDER_WAY)
     assert ended["JobState"] == "FAILED"
     said = job.wait_for("publish watch has ended: stopping the training")
     trained = max(int(line.split()[-1]) for line in said.splitlines() if line.startswith("trainer: saved step "))
