@@ -446,3 +446,15 @@ def test_through_a_proxy_no_key_becomes_another(moto: Moto) -> None:
     assert sorted(set(before) - set(place.paths())) == ["s/a"]
     assert place.store().remove_save(b"s", ()).found
     assert place.paths() == ["keep/z"]
+
+
+def test_a_key_that_xml_cannot_hold_spoils_no_batch(moto: Moto) -> None:
+    """prune.3: it goes alone, and the others together."""
+    place = make_place(moto)
+    place.fill("s/a", "s/b", "s/\x01", "s/\ufffe")
+    with Wire(moto.endpoint) as wire:
+        assert place.store(wire.endpoint).remove_save(b"s", ()).found
+        (batch,) = (asked for asked in wire.asked if asked.method == "POST")
+        assert b"s/a" in batch.body
+        assert b"\x01" not in batch.body
+    assert place.paths() == []

@@ -36,6 +36,8 @@ _PAGE = 999
 # One byte more than any state that is read, so that the reader sees that it is too much.
 _MOST = 64 * 2**20 + 1
 _PART = 2**20
+# What XML 1.0 has no characters for (section 2.2): such a key would spoil a whole batch.
+_NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _DOT_SEGMENT = re.compile(r"(?:\A|/)\.\.?(?:/|\Z)")
 
 
@@ -259,12 +261,14 @@ class S3Store:
 
     def _delete(self, keys: list[str]) -> dict[str, Denied]:
         """Deletes at most 1,000 keys; returns those that the store will not delete, with why."""
-        if self._batches and len(keys) > 1:
-            stuck = self._delete_batch(keys)
-            if stuck is not None:
-                return stuck
-        stuck = {}
-        for key in keys:
+        stuck: dict[str, Denied] = {}
+        singly = keys
+        if self._batches:
+            batch = [key for key in keys if not _NOT_IN_XML.search(key)]
+            if len(batch) > 1 and (answered := self._delete_batch(batch)) is not None:
+                stuck = answered
+                singly = [key for key in keys if _NOT_IN_XML.search(key)]
+        for key in singly:
             try:
                 self._delete_one(key)
             except Denied as fault:
