@@ -54,7 +54,11 @@ class Story:
 
     def play(self) -> None:
         """From the first start to the pruning."""
-        tell(f"The checkpoint root is an empty folder, {self.root}.")
+        tell(
+            f"The checkpoint root is an empty folder, {self.root}.",
+            "An execution is one start of the job; its epoch is a number that grows with every start.",
+            "A publication, one empty file in pub/, says that a save is complete.",
+        )
 
         step("The job starts. Its script first asks where to resume.")
         self.expect_latest("", "Nothing is printed: nothing was published yet, so training starts at step 0.")
@@ -72,7 +76,8 @@ class Story:
         half = self.save_of(1, 30)
         tell(
             f"What the killed save left in {half.relative_to(self.root)}:",
-            *sorted(f"  {file.name}" for file in half.iterdir()),
+            *sorted(f"  {file.name} ({file.stat().st_size:,} bytes)" for file in half.iterdir()),
+            self.what_is_missing(half),
         )
 
         step("The scheduler starts the job again: execution 2, epoch 2. Where does it resume?")
@@ -119,6 +124,13 @@ class Story:
 
     def save_of(self, epoch: int, number: int) -> Path:
         return self.root / "exec" / f"run-{epoch}" / f"{FOLDER[self.framework]}{number}"
+
+    def what_is_missing(self, save: Path) -> str:
+        """What shows that a save is not whole."""
+        state = save / "trainer_state.json"
+        if not state.exists():
+            return "There is no .metadata, which is written last: the save is not whole."
+        return f"trainer_state.json ends in {state.read_text()[-20:]!r}: it is cut off, so the save is not whole."
 
     def expect_latest(self, save: str, meaning: str) -> str:
         """Asks `resolve` and returns what it printed."""
