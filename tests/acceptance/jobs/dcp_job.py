@@ -82,6 +82,9 @@ def main() -> None:
         torch.save(weights, Path(wanted.saves, "weights.pt"))
         print(f"trained to step {job.step}", flush=True)
     dist.destroy_process_group()
+    sys.stdout.flush()
+    # All is done. On the way out of the interpreter torch's own threads now and then abort a process that has trained.
+    os._exit(0)
 
 
 def start_ranks() -> None:
