@@ -175,6 +175,8 @@ class _Wire(RawAdapter):  # type: ignore[misc]  # hvac is untyped
                 body += part
                 if len(body) > _MAX_BODY:
                     raise CredentialsError(f"{self.step}: its answer is over {_MAX_BODY // 1024**2} MiB")
+        # Nothing is sent twice, so no request may go out on a connection that the other side is just closing.
+        self.session.close()
         return Answer(response.status_code, response.url, response.headers.get("Location", ""), body)
 
 
