@@ -124,6 +124,13 @@ def test_it_logs_in_reads_and_ends_the_token(source: Make) -> None:
     assert json.loads(server.asked[0].body) == {"role_id": "canary-role-id", "secret_id": SECRET_ID}
 
 
+def test_no_request_goes_out_on_a_connection_that_may_be_closing(source: Make) -> None:
+    """V4: nothing is sent again, so a kept connection that a proxy ends meanwhile would be a source that is wrong."""
+    with Vaultish() as server:
+        source(server.address).read(PLENTY)
+        assert server.wire.connections == len(server.asked) == 3
+
+
 def test_the_token_goes_out_with_what_comes_after_the_login_and_nothing_else_does(source: Make) -> None:
     """V5, E2: every header is known."""
     with Vaultish() as server:

@@ -181,7 +181,7 @@ class S3Store:
             yield
         except PublishError:
             raise
-        except Exception as error:
+        except Exception as error:  # the table knows all that botocore raises, and hands on what it does not
             raise self._translate.fault(
                 error, self._request(method, key), write=write, conditional=conditional
             ) from error
