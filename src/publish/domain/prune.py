@@ -1,55 +1,122 @@
-"""Pruning: entries first, then the saves that nobody names any more.
+"""Removes old publications, and then the saves that no publication refers to any more.
 
 At every moment the saves that entries in `pub/` name are untouched, and a save whose entry is
-gone is on record in `prune/` until it is gone too: killed anywhere, the next prune finishes.
+gone is on record until it is gone too: whenever a prune is killed, the next one finishes its work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import groupby, islice
+from typing import NamedTuple
 
 from publish.domain.entry import Entry
-from publish.domain.errors import AlreadyExists, PermanentFault, StoreFault, SymlinkInPath
+from publish.domain.errors import AlreadyExists, FormatError, PermanentFault, StoreFault, SymlinkInPath
 from publish.domain.frameworks import MARKERS
 from publish.domain.listing import entries
 from publish.domain.ports import Namespace, ParallelMap, Report, Store
-from publish.domain.retention import Folder, Reason, apply_retention, plan
+from publish.domain.retention import PlannedRemoval, Policy, Reason, RetentionResult, apply_retention, plan
 
-# As many names as one request may remove (AWS, DeleteObjects).
+# One request removes at most this many names (AWS, DeleteObjects).
 _BATCH = 1000
 
 
-def prune(store: Store, report: Report, keep: int, parallel: ParallelMap) -> bool:
-    """Keeps the latest `keep` (at least 1) entries; removes the others, then what they named.
+class Guards(NamedTuple):
+    """What else keeps a publication, asked of the rest of the domain.
 
-    Returns whether everything that had to go is gone; what is not was reported. Raises, with
-    the work left to the next prune, where the log does not parse or the store gives up.
+    `resumed(log)`: the entry that the newest execution resumed from and still needs, or None.
+    `is_whole(path)`: whether a save is whole; None: prune does not verify.
     """
-    return _Prune(store, report, parallel).run(keep)
+
+    resumed: Callable[[Collection[Entry]], Entry | None] = lambda _log: None
+    is_whole: Callable[[bytes], bool] | None = None
+
+
+def prune(store: Store, report: Report, policy: Policy, parallel: ParallelMap, guards: Guards = Guards()) -> bool:  # noqa: B008  (a tuple cannot change)
+    """Removes the entries that `policy` does not keep, then their saves.
+
+    Returns whether everything that had to go is gone; what is not was reported. Raises, and leaves
+    the work to the next prune, if the log does not parse, no save is whole, or the store gives up.
+    """
+    return _Prune(store, report, policy, parallel, guards).run()
+
+
+def prune_dry_run(
+    store: Store, report: Report, policy: Policy, parallel: ParallelMap, guards: Guards = Guards()  # noqa: B008  (a tuple cannot change)
+) -> None:
+    """Reports what `prune` would remove, and why the rest stays. Changes nothing."""
+    _Prune(store, report, policy, parallel, guards).explain()
 
 
 class _Prune:
-    def __init__(self, store: Store, report: Report, parallel: ParallelMap) -> None:
+    def __init__(
+        self, store: Store, report: Report, policy: Policy, parallel: ParallelMap, guards: Guards
+    ) -> None:
         self._store = store
         self._report = report
+        self._policy = policy
         self._parallel = parallel
+        self._guards = guards
         self._all_gone = True
 
-    def run(self, keep: int) -> bool:
+    def run(self) -> bool:
+        # The log is read before the records: an entry in it that its publisher has to take back is on record by then.
+        log = set(entries(self._store, Namespace.PUB))
         recorded = set(entries(self._store, Namespace.PRUNE))
-        doomed = apply_retention(entries(self._store, Namespace.PUB), keep).removed
-        recorded |= self._record([entry for entry in doomed if entry not in recorded])
-        self._remove_entries([entry for entry in doomed if entry in recorded])
+        removed = self._decide(log, recorded).removed
+        recorded |= self._record([entry for entry in _to_record(removed, log) if entry not in recorded])
+        # Read again: an execution that began meanwhile holds what it resumed from (prune.12).
+        resumed = self._guards.resumed(log) if removed else None
+        removed = [entry for entry in removed if entry != resumed]
+        unrecorded = set(_to_record(removed, log)) - recorded
+        self._remove_entries([entry for entry in removed if entry not in unrecorded])
         # Read again: a publication that was made meanwhile protects its save (prune.2).
         remaining = set(entries(self._store, Namespace.PUB))
-        self._remove_saves(plan(recorded, remaining), kept_on_record=remaining.intersection(doomed))
+        self._remove_saves(plan(recorded, remaining, self._store.real_path), remaining)
+        self._warn(removed, remaining)
         return self._all_gone
 
-    def _record(self, doomed: list[Entry]) -> set[Entry]:
-        """Puts removals on record before they begin; returns those that are."""
+    def explain(self) -> None:
+        log = set(entries(self._store, Namespace.PUB))
+        recorded = set(entries(self._store, Namespace.PRUNE))
+        kept, removed = self._decide(log, recorded)
+        for entry, reasons in kept.items():
+            self._report.kept(entry.path, [self._wording(reason) for reason in reasons])
+        removals = [*removed, *(record for record in recorded if record not in kept)]
+        for removal in plan(removals, kept, self._store.real_path):
+            stays = removal.stays
+            if stays is None and self._store.real_path(removal.path) not in (removal.path, None):
+                stays = Reason.LINK
+            if stays is not None:
+                self._report.kept(removal.path, [self._wording(stays)])
+            elif self._store.save_exists(removal.path):
+                self._report.would_remove(removal.path)
+        self._warn(removed, set(kept))
+
+    def _decide(self, log: Collection[Entry], recorded: Collection[Entry]) -> RetentionResult:
+        is_whole = self._guards.is_whole
+        whole: list[Entry] = []
+
+        def check(entry: Entry) -> bool:
+            if is_whole is not None and is_whole(entry.path):
+                whole.append(entry)
+                return True
+            return False
+
+        result = apply_retention(
+            log, self._policy, recorded, self._guards.resumed(log), None if is_whole is None else check
+        )
+        if log and is_whole is not None and not whole:
+            raise FormatError(f"prune: none of the published saves is whole, so nothing is removed: {len(log)}")
+        return result
+
+    def _wording(self, reason: Reason) -> str:
+        return reason.value.format(**self._policy._asdict())
+
+    def _record(self, removed: list[Entry]) -> set[Entry]:
+        """Writes removal records before the removals begin; returns the entries that have one."""
         recorded = set()
-        for entry, fault in zip(doomed, self._parallel(self._record_one, doomed), strict=True):
+        for entry, fault in zip(removed, self._parallel(self._record_one, removed), strict=True):
             if fault is None:
                 recorded.add(entry)
             else:
@@ -65,46 +132,46 @@ class _Prune:
             return fault
         return None
 
-    def _remove_entries(self, doomed: list[Entry]) -> None:
-        for name, fault in self._remove_names(Namespace.PUB, doomed):
+    def _remove_entries(self, removed: list[Entry]) -> None:
+        for name, fault in self._remove_names(Namespace.PUB, removed):
             self._failed(_in_pub(name), fault)
 
-    def _remove_saves(self, folders: list[Folder], kept_on_record: Collection[Entry]) -> None:
-        """Removes what is forgotten, inner before outer, and drops the records that are settled."""
-        settled = [entry for folder in folders if folder.reason is not Reason.UNREFERENCED for entry in folder.records]
-        self._drop_records(entry for entry in settled if entry not in kept_on_record)
-        forgotten = [folder for folder in folders if folder.reason is Reason.UNREFERENCED]
+    def _remove_saves(self, planned: list[PlannedRemoval], remaining: Collection[Entry]) -> None:
+        """Removes saves, inner before outer, and drops the records that are settled (race.2)."""
+        settled = [entry for removal in planned if removal.stays for entry in removal.records]
+        self._drop_records(entry for entry in settled if entry not in remaining)
+        going = [removal for removal in planned if not removal.stays]
         done = 0
-        if forgotten:
-            self._report.progress(done, len(forgotten))
-        for _, level in groupby(forgotten, key=lambda folder: folder.path.count(b"/")):
-            peers = list(level)
+        if going:
+            self._report.progress(done, len(going))
+        for _, level in groupby(going, key=lambda removal: removal.path.count(b"/")):
+            same_depth = list(level)
             gone: list[Entry] = []
-            for folder, outcome in zip(peers, self._parallel(self._remove_save, peers), strict=True):
-                if self._say(folder, outcome):
-                    gone += folder.records
+            for removal, outcome in zip(same_depth, self._parallel(self._remove_save, same_depth), strict=True):
+                if self._report_outcome(removal, outcome):
+                    gone += removal.records
                 done += 1
-                self._report.progress(done, len(forgotten))
+                self._report.progress(done, len(going))
             self._drop_records(gone)
 
-    def _say(self, folder: Folder, outcome: bool | SymlinkInPath | PermanentFault) -> bool:  # noqa: FBT001  (a result, handed on)
-        """Reports what became of a save; returns whether the matter is closed."""
+    def _report_outcome(self, removal: PlannedRemoval, outcome: bool | SymlinkInPath | PermanentFault) -> bool:  # noqa: FBT001  (a result, handed on)
+        """Returns whether the record can be dropped."""
         if isinstance(outcome, PermanentFault):
-            self._failed(folder.path, outcome)
+            self._failed(removal.path, outcome)
             return False
         if isinstance(outcome, SymlinkInPath):
-            self._report.left(folder.path, outcome.link)
+            self._report.left(removal.path, outcome.link)
         elif outcome:
-            self._report.removed(folder.path)
+            self._report.removed(removal.path)
         return True
 
-    def _remove_save(self, folder: Folder) -> bool | SymlinkInPath | PermanentFault:
-        """Whether the save was there, and is gone; or why it stays."""
+    def _remove_save(self, planned: PlannedRemoval) -> bool | SymlinkInPath | PermanentFault:
+        """Whether the save existed, and is gone; or why it stays."""
         try:
-            removal = self._store.remove_tree(folder.path, MARKERS)
+            removal = self._store.remove_tree(planned.path, MARKERS)
             found = removal.found
             while removal.incomplete:
-                removal = self._store.remove_tree(folder.path, ())
+                removal = self._store.remove_tree(planned.path, ())
         except (SymlinkInPath, PermanentFault) as fault:
             return fault
         return found
@@ -113,15 +180,36 @@ class _Prune:
         for name, fault in self._remove_names(Namespace.PRUNE, settled):
             self._failed(Namespace.PRUNE.value + b"/" + name, fault)
 
-    def _remove_names(self, namespace: Namespace, doomed: Iterable[Entry]) -> Iterator[tuple[bytes, StoreFault]]:
-        """Removes entries from an area; yields those that stay, with why."""
-        names = (entry.name for entry in doomed)
+    def _remove_names(self, namespace: Namespace, removed: Iterable[Entry]) -> Iterator[tuple[bytes, StoreFault]]:
+        """Removes entries from a namespace; yields those that stay, with why."""
+        names = (entry.name for entry in removed)
         while batch := list(islice(names, _BATCH)):
             yield from self._store.remove_entries(namespace, batch).items()
 
     def _failed(self, path: bytes, fault: StoreFault) -> None:
         self._all_gone = False
         self._report.failed(path, fault)
+
+    def _warn(self, removed: Collection[Entry], kept: Collection[Entry]) -> None:
+        """Warns of kept saves that are gone (verify.4) and of a removed step above every kept one (prune.13)."""
+        paths = sorted({entry.path for entry in kept})
+        for path, exists in zip(paths, self._parallel(self._store.save_exists, paths), strict=True):
+            if not exists:
+                self._report.missing(path)
+        highest = max((entry.step for entry in kept), default=-1)
+        above = [entry for entry in removed if entry.step > highest]
+        if above:
+            self._report.removed_above(max(above, key=lambda entry: entry.step), highest)
+
+
+def _to_record(removed: Iterable[Entry], log: Collection[Entry]) -> list[Entry]:
+    """Those of `removed` whose path no entry that stays names.
+
+    A save that stays needs no removal record, and its publisher must not find one: it would take its entry back.
+    """
+    removed = list(removed)
+    staying = {entry.path for entry in set(log).difference(removed)}
+    return [entry for entry in removed if entry.path not in staying]
 
 
 def _in_pub(name: bytes) -> bytes:
