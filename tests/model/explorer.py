@@ -138,6 +138,13 @@ class _ScriptedStore:
     def __init__(self, replies: Sequence[Reply]) -> None:
         self._replies = iter(replies)
 
+    def check_name_length(self, name: bytes) -> None:
+        """No effect, and none is needed: every name in the scopes is short."""
+
+    def real_path(self, path: bytes) -> bytes:
+        """No effect: the scopes have no symbolic links."""
+        return path
+
     def __getattr__(self, method: str) -> Callable[..., Any]:
         def answer(*arguments: Any) -> Any:  # noqa: ANN401  (any of the port's methods)
             reply = next(self._replies, None)
@@ -145,7 +152,7 @@ class _ScriptedStore:
                 raise _Suspended(Call(method, arguments))
             if reply.error is not None:
                 raise reply.error
-            return iter(reply.value) if method == "read" and reply.value is not None else reply.value
+            return reply.value
 
         return answer
 
@@ -158,6 +165,7 @@ class _Actor:
         self._program = program
         self._moments: list[tuple[tuple[Reply, ...], Moment]] = []
         self._next: dict[tuple[int, object], int] = {}
+        self._ends: dict[object, int] = {}
         self._add(())
 
     def __getitem__(self, place: int) -> Moment:
@@ -179,8 +187,11 @@ class _Actor:
             call = suspended.call
         except PublishError as error:
             failure = error
-        self._moments.append((replies, Moment(tuple(report.said), call, failure)))
-        return len(self._moments) - 1
+        moment = Moment(tuple(report.said), call, failure)
+        self._moments.append((replies, moment))
+        place = len(self._moments) - 1
+        # Once an actor has ended, what it received no longer matters.
+        return place if call else self._ends.setdefault(repr(moment), place)
 
 
 class View(NamedTuple):
@@ -276,8 +287,7 @@ class Explorer:
 
 def _perform(store: FakeStore, call: Call) -> Reply:
     try:
-        value = getattr(store, call.method)(*call.arguments)
-        return Reply(tuple(value) if call.method == "read" and value is not None else value, None)
+        return Reply(getattr(store, call.method)(*call.arguments), None)
     except PublishError as error:
         return Reply(None, error)
 

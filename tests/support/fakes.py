@@ -54,6 +54,9 @@ class FakeStore:
         below = (file[len(inside) :] for file in self.files if file.startswith(inside))
         return self._page(sorted({rest.split(b"/")[0] for rest in below if b"/" in rest}), token)
 
+    def real_path(self, path: bytes) -> bytes | None:
+        return path
+
     def exists(self, path: bytes) -> bool:
         return self.save_exists(path)
 
@@ -133,6 +136,21 @@ class FakeReport:
 
     def already(self, entry: Entry) -> None:
         self.said.append(("already", entry))
+
+    def not_published(self, entry: Entry, fault: PublishError) -> None:
+        self.said.append(("not published", entry))
+
+    def would_remove(self, path: bytes) -> None:
+        self.said.append(("would remove", path))
+
+    def kept(self, path: bytes, reasons: Sequence[str]) -> None:
+        self.said.append(("kept", (path, *reasons)))
+
+    def missing(self, path: bytes) -> None:
+        self.said.append(("missing", path))
+
+    def removed_above(self, entry: Entry, highest: int) -> None:
+        self.said.append(("removed above", (entry, highest)))
 
     def removed(self, path: bytes) -> None:
         self.said.append(("removed", path))

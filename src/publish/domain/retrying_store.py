@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from publish.domain.entry import to_text
-from publish.domain.errors import Conflict, CredentialsRejected, OutcomeUnknown, StoreFault, TimedOut
+from publish.domain.errors import AlreadyExists, Conflict, CredentialsRejected, OutcomeUnknown, StoreFault, TimedOut
 from publish.domain.ports import Clock, Namespace, Page, Random, Removal, Store
 from publish.domain.retry import Attempts, RetryLimits, next_wait
 
@@ -105,9 +105,20 @@ class RetryingStore:
         self._store.check_name_length(name)
 
     def create(self, namespace: Namespace, name: bytes) -> None:
-        """`Store.create`, retried: AlreadyExists may mean this call's own, earlier attempt."""
-        step = f"create {to_text(namespace.value)}/{to_text(name)}"
-        self.retry(step, lambda: self._store.create(namespace, name))
+        """`Store.create`, retried. AlreadyExists after a lost reply is marked as perhaps this call's own doing."""
+        outcome_unknown = False
+
+        def create() -> None:
+            nonlocal outcome_unknown
+            try:
+                self._store.create(namespace, name)
+            except OutcomeUnknown:
+                outcome_unknown = True
+                raise
+            except AlreadyExists as taken:
+                raise AlreadyExists(str(taken), perhaps_ours=outcome_unknown) from taken
+
+        self.retry(f"create {to_text(namespace.value)}/{to_text(name)}", create)
 
     def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """`Store.remove_entries`, retried."""
@@ -122,6 +133,10 @@ class RetryingStore:
         """`Store.list_directories`, retried."""
         step = f"list {to_text(path)}/" if path else "list the root"
         return self.retry(step, lambda: self._store.list_directories(path, token))
+
+    def real_path(self, path: bytes) -> bytes | None:
+        """`Store.real_path`, retried."""
+        return self.retry(f"look for {to_text(path)}", lambda: self._store.real_path(path))
 
     def exists(self, path: bytes) -> bool:
         """`Store.exists`, retried."""
