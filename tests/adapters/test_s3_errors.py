@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from publish.adapters.s3 import Line, S3Store
+from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.domain.errors import (
     AlreadyExists,
     Conflict,
@@ -153,7 +153,7 @@ def test_a_store_that_says_nothing_for_the_time_out_leaves_a_put_unknown(
     fault: Fault, place: Place, wire: Wire
 ) -> None:
     """S5: one attempt has its own end; a drip is for the verb's deadline to stop."""
-    store = place.store(wire.endpoint, line=Line(None, BUNDLE, 0.5))
+    store = place.store(wire.endpoint, settings=ConnectionSettings(None, BUNDLE, 0.5))
     assert type(translate(wire, fault, write(store))) is OutcomeUnknown
     assert type(translate(wire, fault, read(store))) is NotApplied
 
@@ -329,7 +329,7 @@ def test_a_region_that_cannot_be_one_is_the_credentials_fault(moto: Moto) -> Non
     """C3"""
     wrong = credentials(moto)._replace(region="no/region")
     with pytest.raises(CredentialsError, match="the field region"):
-        S3Store(S3Root("bucket", "run"), wrong, Line(None, BUNDLE, 5.0)).list_entries(Namespace.PUB, None)
+        S3Store(S3Root("bucket", "run"), wrong, ConnectionSettings(None, BUNDLE, 5.0)).list_entries(Namespace.PUB, None)
 
 
 @pytest.mark.parametrize("host", ["a" * 64 + ".example", "under_score", "-dash.example"])
@@ -337,7 +337,7 @@ def test_a_host_that_cannot_be_one_is_the_credentials_fault(host: str, moto: Mot
     """C3"""
     wrong = credentials(moto)._replace(endpoint=f"http://{host}")
     with pytest.raises(CredentialsError, match=f"not an endpoint whose host can be one: http://{host}"):
-        S3Store(S3Root("bucket", "run"), wrong, Line(None, BUNDLE, 5.0))
+        S3Store(S3Root("bucket", "run"), wrong, ConnectionSettings(None, BUNDLE, 5.0))
 
 
 def test_a_failed_connection_is_told_by_its_peer_and_its_reason(place: Place) -> None:
@@ -438,7 +438,7 @@ def test_through_a_proxy_no_key_becomes_another(moto: Moto) -> None:
     place.fill("keep/z", "s/a", "s/../keep/z", "s/./dot", "s/..")
     before = place.paths()
     with Wire(moto.endpoint) as wire:
-        store = place.store(moto.endpoint, line=Line(wire.endpoint, BUNDLE, 20.0))
+        store = place.store(moto.endpoint, settings=ConnectionSettings(wire.endpoint, BUNDLE, 20.0))
         wire.spoil_all("POST", says(501, "NotImplemented"))
         with pytest.raises(PermanentFault, match=r"would become another key"):
             store.remove_tree(b"s", ())

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from botocore.awsrequest import AWSRequest
 
-from publish.adapters.s3 import Line, S3Store
+from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.adapters.s3.client import connect
 from publish.domain.errors import AlreadyExists, PermanentFault
 from publish.domain.ports import Namespace
@@ -262,7 +262,9 @@ def test_a_request_goes_to_the_endpoint_or_to_awss_regional_one(
     endpoint: str | None, region: str, url: str, moto: Moto
 ) -> None:
     """C3, S1"""
-    client = connect(credentials(moto)._replace(endpoint=endpoint, region=region), Line(None, BUNDLE, 5.0))
+    client = connect(
+        credentials(moto)._replace(endpoint=endpoint, region=region), ConnectionSettings(None, BUNDLE, 5.0)
+    )
     sent: list[AWSRequest] = []
 
     def keep(request: AWSRequest, **_: object) -> None:

@@ -18,9 +18,8 @@ from typing import Any
 
 import pytest
 
-from publish.adapters import secret_files
 from publish.adapters.vault import VaultSource, client
-from publish.adapters.vault.responses import Answer
+from publish.adapters.vault.responses import Response
 from publish.domain.credentials import Credentials
 from publish.domain.errors import CredentialsError, SourceUnavailable
 from publish.domain.vault_url import parse_vault_url
@@ -76,10 +75,8 @@ def source(approle: Path) -> Callable[..., VaultSource]:
         return VaultSource(
             f"vault:{location}",
             parse_vault_url(location),
-            trust=str(trust),
+            ca_bundle=str(trust),
             environment=environment or {},
-            read_directory=secret_files.read_private_directory,
-            read_file=secret_files.read_secret_file,
         )
 
     return make
@@ -176,10 +173,8 @@ def test_the_path_is_encoded_once_on_the_wire(approle: Path, path: str, more: st
         VaultSource(
             "vault:",
             parse_vault_url(location),
-            trust=NODES,
+            ca_bundle=NODES,
             environment={},
-            read_directory=secret_files.read_private_directory,
-            read_file=secret_files.read_secret_file,
         ).read(PLENTY)
     assert server.steps[1] == f"GET {asked}"
 
@@ -192,10 +187,8 @@ def test_a_kubernetes_login_sends_the_role_and_the_token_less_its_newline(tmp_pa
         VaultSource(
             "vault:",
             parse_vault_url(location),
-            trust=NODES,
+            ca_bundle=NODES,
             environment={},
-            read_directory=secret_files.read_private_directory,
-            read_file=secret_files.read_secret_file,
         ).read(PLENTY)
     assert server.steps[0] == "POST /v1/auth/k8s/east/login"
     assert json.loads(server.asked[0].body) == {"role": "a&b", "jwt": "canary.jwt"}
@@ -337,7 +330,7 @@ def test_a_server_that_drips_is_absent_when_the_time_is_over(
     source: Make, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """V4: no read ever times out, so it is the wall clock that ends it."""
-    monkeypatch.setattr(client._Wire, "most", 0.5)
+    monkeypatch.setattr(client._Adapter, "most", 0.5)
     with FakeVault(**{step: drips}) as server:
         said = absent(lambda: source(server.address).read(PLENTY))
         assert said == "the server cannot be reached: there was no whole answer within 0.5 s"
@@ -818,7 +811,7 @@ def test_the_end_of_the_token_is_not_waited_for_longer_than_its_time(
     source: Make, monkeypatch: pytest.MonkeyPatch, fault: Fault
 ) -> None:
     """V5: 5 s of however much is left."""
-    assert client.REVOKE == 5
+    assert client.REVOKE_TIMEOUT == 5
     monkeypatch.setattr(client, "REVOKE", 0.2)
     with FakeVault(revoke=fault) as server:
         assert source(server.address).read(PLENTY) == CREDENTIALS
@@ -828,15 +821,15 @@ def test_the_end_of_the_token_is_not_waited_for_longer_than_its_time(
 def test_a_redirect_does_not_give_the_end_of_the_token_more_time(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """V5: 5 s in all."""
     limits: list[float] = []
-    send = client._Wire._send
+    send = client._Adapter._send
 
-    def note(self: client._Wire, *given: Any) -> Answer:  # noqa: ANN401  (passed on)
+    def note(self: client._Adapter, *given: Any) -> Response:  # noqa: ANN401  (passed on)
         limits.append(given[-1])
         if len(limits) == 3:
             monkeypatch.setattr(client, "monotonic", lambda: monotonic() + 3)
         return send(self, *given)
 
-    monkeypatch.setattr(client._Wire, "_send", note)
+    monkeypatch.setattr(client._Adapter, "_send", note)
     with FakeVault() as server:
         server.wire.heal()
         server.wire.spoil("POST", answers(200, LOGIN), part="/login")
@@ -851,7 +844,7 @@ def test_a_redirect_does_not_give_the_end_of_the_token_more_time(source: Make, m
 
 def test_each_exchange_has_ten_seconds_to_connect_and_ten_for_its_answer() -> None:
     """V4."""
-    assert (client.CONNECT, client.ANSWER, client._Wire.most) == (10, 10, 20)
+    assert (client.CONNECT_TIMEOUT, client.READ_TIMEOUT, client._Adapter.most) == (10, 10, 20)
 
 
 # V6, and what is imported
@@ -875,8 +868,8 @@ from publish.adapters.secret_files import read_private_directory, read_secret_fi
 from publish.adapters.vault import VaultSource
 from publish.domain.errors import SourceUnavailable
 from publish.domain.vault_url import parse_vault_url
-source = VaultSource("vault:", parse_vault_url("http://v/p?auth=approle&approle=/nonexistent"), trust="/nonexistent",
-    environment={}, read_directory=read_private_directory, read_file=read_secret_file)
+source = VaultSource("vault:", parse_vault_url("http://v/p?auth=approle&approle=/nonexistent"), 
+    ca_bundle="/nonexistent", environment={})
 try:
     source.read(1)
 except SourceUnavailable:

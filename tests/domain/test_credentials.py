@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from publish.domain.credentials import (
     Credentials,
-    FileItem,
-    SecretItem,
-    VaultItem,
+    DirectorySpec,
+    VaultSpec,
     check_fields,
     parse_credentials,
     parse_creds,
@@ -38,9 +37,9 @@ def test_a_list_is_its_items_in_order_each_named_as_it_was_written() -> None:
     """C1, C4."""
     vault = "https://vault.example:8200/team/s3?auth=kubernetes&role=training"
     assert parse_creds(f"secret:/var/run/secrets/s3,file:conf/s3,vault:{vault}", b"/home/u") == [
-        SecretItem("secret:/var/run/secrets/s3", b"/var/run/secrets/s3"),
-        FileItem("file:conf/s3", b"/home/u/conf/s3"),
-        VaultItem(f"vault:{vault}", parse_vault_url(vault)),
+        DirectorySpec("secret", "secret:/var/run/secrets/s3", b"/var/run/secrets/s3"),
+        DirectorySpec("file", "file:conf/s3", b"/home/u/conf/s3"),
+        VaultSpec(f"vault:{vault}", parse_vault_url(vault)),
     ]
 
 
@@ -65,8 +64,8 @@ def test_a_directory_is_taken_literally_and_against_the_working_directory(
 ) -> None:
     """C7."""
     assert parse_creds(f"secret:{location},file:{location}", cwd) == [
-        SecretItem(f"secret:{location}", path),
-        FileItem(f"file:{location}", path),
+        DirectorySpec("secret", f"secret:{location}", path),
+        DirectorySpec("file", f"file:{location}", path),
     ]
 
 

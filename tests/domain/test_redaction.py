@@ -18,7 +18,7 @@ TOKEN = "TOKENCANARY/ab+cd=="
 def struck(text: str, *secrets: str) -> str:
     concealed = Redactor()
     concealed.add(secrets)
-    return concealed.strike(text)
+    return concealed.redact(text)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from publish.domain.errors import ConfigError
 from publish.domain.server_url import Origin
-from publish.domain.vault_url import AppRole, Kubernetes, VaultUrl, parse_vault_url
+from publish.domain.vault_url import AppRoleAuth, KubernetesAuth, VaultUrl, parse_vault_url
 
 K8S = "auth=kubernetes&role=training"
-LOGIN = Kubernetes("training")
+LOGIN = KubernetesAuth("training")
 SERVER = Origin("https", "vault.example", 8200)
 
 
@@ -25,7 +25,7 @@ def test_kubernetes_with_nothing_but_a_role_has_the_defaults_of_the_table() -> N
     """V2."""
     location = at()
     assert location == VaultUrl(SERVER, "team/s3", LOGIN, "secret", 2, None, None, None)
-    assert location.login == Kubernetes(
+    assert location.login == KubernetesAuth(
         "training", b"/var/run/secrets/kubernetes.io/serviceaccount/token", "kubernetes"
     )
 
@@ -33,7 +33,7 @@ def test_kubernetes_with_nothing_but_a_role_has_the_defaults_of_the_table() -> N
 def test_approle_with_nothing_but_a_directory_has_the_defaults_of_the_table() -> None:
     """V2."""
     location = parse_vault_url("http://vault/s3?auth=approle&approle=/home/u/.config/vault-approle")
-    assert location == VaultUrl(Origin("http", "vault", None), "s3", AppRole(b"/home/u/.config/vault-approle"))
+    assert location == VaultUrl(Origin("http", "vault", None), "s3", AppRoleAuth(b"/home/u/.config/vault-approle"))
     assert location.login.mount == "approle"
 
 
@@ -46,7 +46,7 @@ def test_every_key_is_taken() -> None:
     assert location == VaultUrl(
         SERVER,
         "team/s3",
-        Kubernetes("r", b"/run/token", "k8s/east"),
+        KubernetesAuth("r", b"/run/token", "k8s/east"),
         mount="kv",
         kv=1,
         ca=b"/ca.pem",
@@ -91,13 +91,13 @@ def test_the_path_is_decoded_once(path: str, meant: str) -> None:
 def test_in_the_query_a_plus_is_a_space_and_escapes_are_decoded_once(query: str, role: str) -> None:
     """V3."""
     login = at(query=query).login
-    assert isinstance(login, Kubernetes)
+    assert isinstance(login, KubernetesAuth)
     assert login.role == role
 
 
 def test_a_file_that_is_not_utf8_keeps_its_name() -> None:
     """V2: paths of this node are bytes, escaped or as the shell gave them."""
-    assert at(query=f"{K8S}&token=/a%FFb").login == Kubernetes("training", b"/a\xffb")
+    assert at(query=f"{K8S}&token=/a%FFb").login == KubernetesAuth("training", b"/a\xffb")
     assert at(query=f"{K8S}&ca=/a\udcffb").ca == b"/a\xffb"
 
 
@@ -228,7 +228,7 @@ _segment = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1).f
 )
 _inside = st.lists(_segment, min_size=1, max_size=3).map("/".join)
 _file = st.binary(min_size=1).filter(lambda path: b"\0" not in path)
-_login = st.one_of(st.builds(Kubernetes, _words, _file, _inside), st.builds(AppRole, _file, _inside))
+_login = st.one_of(st.builds(KubernetesAuth, _words, _file, _inside), st.builds(AppRoleAuth, _file, _inside))
 _ports = st.none() | st.integers(1, 65535)
 _locations = st.builds(
     VaultUrl,

@@ -208,13 +208,13 @@ def test_a_tls_key_log_that_the_environment_names_is_not_written(job: S3Job, hos
 
 LAYER = """
 import sys
-from publish.adapters.s3 import Line, S3Store
+from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.domain.credentials import Credentials
 from publish.domain.ports import Namespace
 from publish.domain.root import S3Root
 bucket, endpoint = sys.argv[1:]
 key = Credentials("AKIAMOTOMOTOMOTOMOTO", "moto-takes-any-secret", None, endpoint, "us-east-1")
-store = S3Store(S3Root(bucket, "layer"), key, Line(None, "/etc/ssl/certs/ca-certificates.crt", 20.0))
+store = S3Store(S3Root(bucket, "layer"), key, ConnectionSettings(None, "/etc/ssl/certs/ca-certificates.crt", 20.0))
 store.put(b"x", b"body", only_if_new=False)
 store.create(Namespace.PUB, b"entry")
 store.list_entries(Namespace.PUB, None)

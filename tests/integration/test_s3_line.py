@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from publish.adapters.s3 import Line, S3Store
+from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.domain.errors import NotApplied, OutcomeUnknown, PermanentFault, StoreFault, Unreachable
 from publish.domain.ports import Namespace
 from tests.support.ca import CertificateAuthority, TlsFront
@@ -103,7 +103,7 @@ def test_a_store_behind_tls_is_reached_through_a_proxys_tunnel(
 ) -> None:
     """P3"""
     endpoint = tls(wire.endpoint)
-    works(place.store(endpoint, line=Line(proxy.url, trust, 20.0)))
+    works(place.store(endpoint, settings=ConnectionSettings(proxy.url, trust, 20.0)))
     assert f"CONNECT {endpoint.removeprefix('https://')}" in proxy.asked()
 
 
@@ -113,7 +113,7 @@ def test_a_proxy_behind_tls_carries_every_request(
 ) -> None:
     """P2, P3"""
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
-    works(place.store(endpoint, line=Line(tls(proxy.url), trust, 20.0)))
+    works(place.store(endpoint, settings=ConnectionSettings(tls(proxy.url), trust, 20.0)))
     assert len(wire.asked) > 5
     if target == "http":
         assert through(wire)
@@ -130,9 +130,9 @@ def test_a_proxy_whose_certificate_does_not_verify_is_not_used(
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
     host = "elsewhere.example" if flaw == "for another host" else "localhost"
     address = tls(proxy.url, host, expired=flaw == "expired")
-    line = Line(address, BUNDLE if flaw == "untrusted" else trust, 5.0)
+    line = ConnectionSettings(address, BUNDLE if flaw == "untrusted" else trust, 5.0)
     with pytest.raises(PermanentFault, match="certificate"):
-        place.store(endpoint, line=line).list_entries(Namespace.PUB, None)
+        place.store(endpoint, settings=line).list_entries(Namespace.PUB, None)
     assert wire.asked == []
 
 
@@ -143,7 +143,9 @@ def test_a_proxy_that_refuses_the_tunnel_is_final(
     refusing = TinyProxy("ConnectPort 1")
     try:
         with pytest.raises(PermanentFault, match="the proxy refuses"):
-            place.store(tls(wire.endpoint), line=Line(refusing.url, trust, 5.0)).list_entries(Namespace.PUB, None)
+            place.store(tls(wire.endpoint), settings=ConnectionSettings(refusing.url, trust, 5.0)).list_entries(
+                Namespace.PUB, None
+            )
     finally:
         refusing.stop()
     assert wire.asked == []
@@ -157,7 +159,9 @@ def test_a_proxy_that_is_not_there_is_not_gone_around(
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
     (port,) = free_ports(1)
     with pytest.raises(Unreachable):
-        place.store(endpoint, line=Line(f"http://127.0.0.1:{port}", trust, 5.0)).list_entries(Namespace.PUB, None)
+        place.store(endpoint, settings=ConnectionSettings(f"http://127.0.0.1:{port}", trust, 5.0)).list_entries(
+            Namespace.PUB, None
+        )
     assert wire.asked == []
 
 
@@ -172,7 +176,7 @@ def test_a_reply_that_is_lost_behind_a_proxy_leaves_a_put_unknown(
         hanging_up.spoil_all("*", lost_request)
         address = hanging_up.endpoint if proxy_scheme == "http" else tls(hanging_up.endpoint)
         endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
-        store = place.store(endpoint, line=Line(address, trust, 5.0))
+        store = place.store(endpoint, settings=ConnectionSettings(address, trust, 5.0))
         with pytest.raises(OutcomeUnknown):
             store.create(Namespace.PUB, NAME)
 
@@ -184,14 +188,16 @@ def test_a_store_that_the_proxy_cannot_reach_is_tried_again(
     """S2"""
     (port,) = free_ports(1)
     with pytest.raises(NotApplied):
-        place.store(f"{target}://localhost:{port}", line=Line(proxy.url, trust, 5.0)).list_entries(Namespace.PUB, None)
+        place.store(f"{target}://localhost:{port}", settings=ConnectionSettings(proxy.url, trust, 5.0)).list_entries(
+            Namespace.PUB, None
+        )
 
 
 def test_a_store_whose_private_authority_is_trusted_works(
     place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
     """S8"""
-    works(place.store(tls(wire.endpoint), line=Line(None, trust, 20.0)))
+    works(place.store(tls(wire.endpoint), settings=ConnectionSettings(None, trust, 20.0)))
 
 
 @pytest.mark.parametrize("flaw", ["untrusted", "for another host", "expired"])
@@ -201,7 +207,7 @@ def test_a_store_whose_certificate_does_not_verify_is_told_at_once(
     """S8: before a secret or a request goes out."""
     host = "elsewhere.example" if flaw == "for another host" else "localhost"
     endpoint = tls(wire.endpoint, host, expired=flaw == "expired")
-    store = place.store(endpoint, line=Line(None, BUNDLE if flaw == "untrusted" else trust, 5.0))
+    store = place.store(endpoint, settings=ConnectionSettings(None, BUNDLE if flaw == "untrusted" else trust, 5.0))
     for call in (lambda: store.list_entries(Namespace.PUB, None), lambda: store.create(Namespace.PUB, NAME)):
         with pytest.raises(PermanentFault, match="trusts its certificate's authority"):
             call()
@@ -209,7 +215,7 @@ def test_a_store_whose_certificate_does_not_verify_is_told_at_once(
 
 
 def test_tls_to_a_store_without_it_is_told_at_once(place: Place, wire: Wire, trust: str) -> None:
-    store = place.store(wire.endpoint.replace("http:", "https:"), line=Line(None, trust, 5.0))
+    store = place.store(wire.endpoint.replace("http:", "https:"), settings=ConnectionSettings(None, trust, 5.0))
     with pytest.raises(PermanentFault, match="https"):
         store.list_entries(Namespace.PUB, None)
 
@@ -217,7 +223,7 @@ def test_tls_to_a_store_without_it_is_told_at_once(place: Place, wire: Wire, tru
 def test_a_store_with_tls_asked_without_is_a_failure(
     place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
-    store = place.store(tls(wire.endpoint).replace("https:", "http:"), line=Line(None, trust, 5.0))
+    store = place.store(tls(wire.endpoint).replace("https:", "http:"), settings=ConnectionSettings(None, trust, 5.0))
     with pytest.raises(StoreFault):
         store.list_entries(Namespace.PUB, None)
     assert wire.asked == []

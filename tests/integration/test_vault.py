@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import pytest
 
-from publish.adapters import secret_files
 from publish.adapters.ca_bundle import system_ca_bundle
 from publish.adapters.vault import VaultSource
 from publish.domain.credentials import Credentials
@@ -90,10 +89,8 @@ def read(location: str, trust: str | Path | None = None) -> Credentials:
     source = VaultSource(
         f"vault:{location}",
         parse_vault_url(location),
-        trust=str(trust or system_ca_bundle()),
+        ca_bundle=str(trust or system_ca_bundle()),
         environment={},
-        read_directory=secret_files.read_private_directory,
-        read_file=secret_files.read_secret_file,
     )
     return source.read(PLENTY)
 

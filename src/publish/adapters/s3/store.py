@@ -9,12 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from publish.adapters.s3.client import IncompleteResponse, Line, connect
-from publish.adapters.s3.errors import BATCH_DELETE_UNSUPPORTED, ErrorTranslator, missing, nameless, said
+from publish.adapters.s3.client import ConnectionSettings, connect
+from publish.adapters.s3.errors import (
+    BATCH_DELETE_UNSUPPORTED,
+    ErrorTranslator,
+    code_and_message,
+    has_no_error_code,
+    is_not_found,
+)
+from publish.adapters.s3.responses import IncompleteResponse, Listing, parse_listing, require_etag
 from publish.domain.credentials import Credentials
 from publish.domain.entry import to_text
 from publish.domain.errors import AlreadyExists, ConfigError, Conflict, PermanentFault, PublishError, StoreFault
@@ -41,33 +48,25 @@ _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _DOT_SEGMENT = re.compile(r"(?:\A|/)\.\.?(?:/|\Z)")
 
 
-class _Listing(NamedTuple):
-    """A page of a listing: whole keys, shared prefixes, and where the next page begins."""
-
-    keys: list[str]
-    prefixes: list[str]
-    after: str | None
-
-
 class S3Store:
     """The checkpoint root `s3://bucket/prefix`. May be used by several threads at once."""
 
-    def __init__(self, root: S3Root, credentials: Credentials, line: Line) -> None:
+    def __init__(self, root: S3Root, credentials: Credentials, settings: ConnectionSettings) -> None:
         """No request is sent. Raises CredentialsError for a region or an endpoint that is none."""
         self._bucket = root.bucket
         self._base = root.prefix + "/"
-        self._client = connect(credentials, line)
-        self._translate = ErrorTranslator((credentials.secret_access_key, credentials.session_token or ""))
+        self._client = connect(credentials, settings)
+        self._errors = ErrorTranslator((credentials.secret_access_key, credentials.session_token or ""))
         self._batches = True
         # What a proxy is sent for an http:// store is a whole URL, out of which urllib3 takes dot segments.
-        self._proxied_by_http = line.proxy is not None and (credentials.endpoint or "").startswith("http:")
+        self._proxied_by_http = settings.proxy is not None and (credentials.endpoint or "").startswith("http:")
 
     def list_entries(self, area: Namespace, after: str | None) -> Page:
         """One page of at most 1,000 keys; the folder's own marker is no name in it."""
         folder = f"{self._base}{to_text(area.value)}/"
         listed = self._list(folder, after=after)
         start = len(folder)
-        return Page([key[start:].encode() for key in listed.keys if key != folder], listed.after)
+        return Page([key[start:].encode() for key in listed.keys if key != folder], listed.next_token)
 
     def check_name_length(self, name: bytes) -> None:
         """The limit is on the key's bytes (AWS, "Creating object key names")."""
@@ -91,8 +90,7 @@ class S3Store:
             if body is not None:
                 request["Body"] = body
             answer = self._client.put_object(**request)
-            if not answer.get("ETag", "").strip('"'):
-                raise IncompleteResponse("the answer has no ETag")
+            require_etag(answer)
 
     def remove(self, area: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """One DeleteObjects, or single deletes where the store has none."""
@@ -109,7 +107,7 @@ class S3Store:
         """The common prefixes of a listing that stops at slashes."""
         base = f"{self._key(path)}/" if path else self._base
         listed = self._list(base, after=after, delimiter="/")
-        return Page([prefix[len(base) : -1].encode() for prefix in listed.prefixes], listed.after)
+        return Page([prefix[len(base) : -1].encode() for prefix in listed.prefixes], listed.next_token)
 
     def exists(self, path: bytes) -> bool:
         """Whether there is such an object."""
@@ -122,13 +120,12 @@ class S3Store:
             try:
                 answer = self._client.head_object(Bucket=self._bucket, Key=key)
             except ClientError as error:
-                if missing(error):
+                if is_not_found(error):
                     return None
-                if not nameless(error):
+                if not has_no_error_code(error):
                     raise
             else:
-                if not answer.get("ETag"):
-                    raise IncompleteResponse("the answer has no ETag")
+                require_etag(answer)
                 if "ContentLength" in answer:
                     return answer["ContentLength"]
         # HTTP lets a HEAD go without a length (RFC 9110 section 8.6), and its refusal has no code.
@@ -149,20 +146,20 @@ class S3Store:
         key = self._key(path)
         folder = key + "/"
         listed = self._list(folder, limit=_PAGE)
-        while not listed.keys and listed.after is not None:
-            listed = self._list(folder, after=listed.after, limit=_PAGE)
+        while not listed.keys and listed.next_token is not None:
+            listed = self._list(folder, after=listed.next_token, limit=_PAGE)
         if not listed.keys and not self._is_object(key):
             return Removal(found=False, more=False)
         for marker in (folder + to_text(name) for name in first):
-            if marker in listed.keys or listed.after is not None:
+            if marker in listed.keys or listed.next_token is not None:
                 self._delete_one(marker)
         stuck = self._delete_page(listed, key)
-        while stuck and listed.after is not None:
-            listed = self._list(folder, after=listed.after, limit=_PAGE)
+        while stuck and listed.next_token is not None:
+            listed = self._list(folder, after=listed.next_token, limit=_PAGE)
             stuck |= self._delete_page(listed, key)
         if stuck:
             raise next(iter(stuck.values()))
-        return Removal(found=True, more=listed.after is not None)
+        return Removal(found=True, more=listed.next_token is not None)
 
     def delete(self, path: bytes) -> None:
         """Deletes one object, where there."""
@@ -182,14 +179,14 @@ class S3Store:
         except PublishError:
             raise
         except Exception as error:  # the table knows all that botocore raises, and hands on what it does not
-            raise self._translate.fault(
+            raise self._errors.translate(
                 error, self._request(method, key), write=write, conditional=conditional
             ) from error
 
     def _request(self, method: str, key: str) -> str:
         return f"{method} s3://{self._bucket}/{key}"
 
-    def _list(self, prefix: str, *, after: str | None = None, delimiter: str = "", limit: int = 0) -> _Listing:
+    def _list(self, prefix: str, *, after: str | None = None, delimiter: str = "", limit: int = 0) -> Listing:
         with self._asking("LIST", prefix, write=False):
             request: ListObjectsV2RequestTypeDef = {"Bucket": self._bucket, "Prefix": prefix}
             if after is not None:
@@ -199,21 +196,7 @@ class S3Store:
             if limit:
                 request["MaxKeys"] = limit
             answer = self._client.list_objects_v2(**request)
-            if "IsTruncated" not in answer:
-                raise IncompleteResponse("the answer has no IsTruncated")
-            keys = [one["Key"] for one in answer.get("Contents", ())]
-            prefixes = [one["Prefix"] for one in answer.get("CommonPrefixes", ())]
-            token = answer.get("NextContinuationToken") if answer["IsTruncated"] else None
-            if answer["IsTruncated"] and not token:
-                raise IncompleteResponse("the answer has no NextContinuationToken")
-            if answer.get("KeyCount") and not keys and not prefixes:
-                raise IncompleteResponse("the answer counts keys and names none")
-            if not keys and not prefixes and answer.get("Prefix", prefix) not in (prefix, ""):
-                raise IncompleteResponse("the answer is about another prefix")
-            for key in (*keys, *prefixes):
-                if not key.startswith(prefix):
-                    raise PermanentFault(f"{self._request('LIST', prefix)}: the answer is about something else: {key}")
-        return _Listing(keys, prefixes, token)
+            return parse_listing(answer, prefix)
 
     def _is_object(self, key: str) -> bool:
         # Not a HEAD: some stores answer it for a folder, too.
@@ -225,16 +208,16 @@ class S3Store:
         while True:
             listed = self._list(prefix, after=after, limit=limit)
             yield from listed.keys
-            if listed.after is None:
+            if listed.next_token is None:
                 return
-            after = listed.after
+            after = listed.next_token
 
     def _get(self, key: str) -> GetObjectOutputTypeDef | None:
         with self._asking("GET", key, write=False):
             try:
                 answer = self._client.get_object(Bucket=self._bucket, Key=key)
             except ClientError as error:
-                if missing(error):
+                if is_not_found(error):
                     return None
                 raise
             if not answer.get("ETag"):
@@ -256,8 +239,8 @@ class S3Store:
         finally:
             body.close()
 
-    def _delete_page(self, listed: _Listing, save: str) -> dict[str, PermanentFault]:
-        return self._delete(listed.keys if listed.after is not None else [*listed.keys, save])
+    def _delete_page(self, listed: Listing, save: str) -> dict[str, PermanentFault]:
+        return self._delete(listed.keys if listed.next_token is not None else [*listed.keys, save])
 
     def _delete(self, keys: list[str]) -> dict[str, PermanentFault]:
         """Deletes at most 1,000 keys; returns those that the store will not delete, with why."""
@@ -283,7 +266,7 @@ class S3Store:
                     Bucket=self._bucket, Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True}
                 )
             except ClientError as error:
-                code, _ = said(error)
+                code, _ = code_and_message(error)
                 if code not in BATCH_DELETE_UNSUPPORTED:
                     raise
                 # A key that XML cannot hold spoils only the batch that it is in.
@@ -297,7 +280,7 @@ class S3Store:
             if code == "NoSuchKey":
                 continue
             request = self._request("DELETE", key)
-            fault = self._translate.refusal(code, error.get("Message", ""), 0, request, write=True)
+            fault = self._errors.translate_code(code, error.get("Message", ""), 0, request, write=True)
             if isinstance(fault, AlreadyExists | Conflict):
                 fault = PermanentFault(str(fault))
             if not isinstance(fault, PermanentFault):
@@ -315,5 +298,5 @@ class S3Store:
             try:
                 self._client.delete_object(Bucket=self._bucket, Key=key)
             except ClientError as error:
-                if not missing(error):
+                if not is_not_found(error):
                     raise

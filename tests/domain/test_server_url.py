@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publish.domain.errors import ConfigError
-from publish.domain.proxy import check
-from publish.domain.server_url import Origin
+from publish.domain.server_url import Origin, parse_proxy_url
 
 
 @pytest.mark.parametrize(
@@ -36,7 +35,7 @@ from publish.domain.server_url import Origin
     ],
 )
 def test_a_host_with_an_optional_port_is_taken_as_it_is(url: str) -> None:
-    assert check(url) == url
+    assert parse_proxy_url(url) == url
 
 
 @pytest.mark.parametrize(
@@ -104,7 +103,7 @@ def test_a_host_with_an_optional_port_is_taken_as_it_is(url: str) -> None:
 def test_any_other_url_is_refused_for_its_reason_and_never_quoted(url: str, fault: str) -> None:
     """P2, F9."""
     with pytest.raises(ConfigError, match=r"a proxy is http://HOST\[:PORT\] or https") as raised:
-        check(url)
+        parse_proxy_url(url)
     said = str(raised.value).partition(": ")[2]
     assert fault in said
     assert "hunter2" not in "".join(traceback.format_exception(raised.value))
@@ -113,7 +112,7 @@ def test_any_other_url_is_refused_for_its_reason_and_never_quoted(url: str, faul
 @given(st.ip_addresses(v=6))
 def test_every_ipv6_address_is_a_host(address: ipaddress.IPv6Address) -> None:
     for text in (str(address), address.exploded):
-        assert check(f"http://[{text}]:1") == f"http://[{text}]:1"
+        assert parse_proxy_url(f"http://[{text}]:1") == f"http://[{text}]:1"
 
 
 @given(st.text(alphabet="0123456789abcdef:.", max_size=20))
@@ -122,9 +121,9 @@ def test_what_is_no_ipv6_address_is_no_host_in_brackets(text: str) -> None:
         ipaddress.IPv6Address(text)
     except ValueError:
         with pytest.raises(ConfigError):
-            check(f"http://[{text}]")
+            parse_proxy_url(f"http://[{text}]")
     else:
-        check(f"http://[{text}]")
+        parse_proxy_url(f"http://[{text}]")
 
 
 @given(st.text())
