@@ -221,7 +221,7 @@ def test_no_approle_directory_is_absent_and_nothing_is_asked(source: Make, appro
     """V4."""
     approle.rename(approle.with_name("away"))
     with FakeVault() as server:
-        assert "there is no such directory" in absent(lambda: source(server.address).read(PLENTY))
+        assert "directory not found" in absent(lambda: source(server.address).read(PLENTY))
     assert server.steps == []
 
 
@@ -229,9 +229,11 @@ def test_a_wrong_approle_directory_is_wrong_and_nothing_is_asked(source: Make, a
     """V7."""
     (approle / "token").touch()
     with FakeVault() as server:
-        assert wrong(lambda: source(server.address).read(PLENTY)).startswith("not a field (role_id, secret_id are)")
+        assert wrong(lambda: source(server.address).read(PLENTY)).startswith(
+            "unknown field (expected role_id, secret_id)"
+        )
         approle.chmod(0o755)
-        assert "group and others" in wrong(lambda: source(server.address).read(PLENTY))
+        assert "group or others" in wrong(lambda: source(server.address).read(PLENTY))
     assert server.steps == []
 
 
@@ -243,9 +245,9 @@ def test_a_name_that_does_not_resolve_is_absent(source: Make, monkeypatch: pytes
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     said = absent(lambda: source("http://vault.example").read(PLENTY))
-    assert said == "the server cannot be reached: the name does not resolve"
+    assert said == "cannot reach the server: its name does not resolve"
     said = absent(lambda: source("http://vault.example", "&proxy=http://proxy.example").read(PLENTY))
-    assert said == "the proxy cannot be reached: the name does not resolve"
+    assert said == "cannot reach the proxy: its name does not resolve"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -255,9 +257,9 @@ def test_a_refused_connection_is_absent(source: Make, scheme: str) -> None:
         held.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{held.getsockname()[1]}"
         said = absent(lambda: source(f"{scheme}://{place}").read(PLENTY))
-        assert said == "the server cannot be reached: Connection refused"
+        assert said == "cannot reach the server: Connection refused"
         said = absent(lambda: source(f"{scheme}://vault.example", f"&proxy=http://{place}").read(PLENTY))
-        assert said == "the proxy cannot be reached: Connection refused"
+        assert said == "cannot reach the proxy: Connection refused"
 
 
 @pytest.mark.parametrize("number", [errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL])
@@ -270,12 +272,12 @@ def test_no_route_is_absent(source: Make, monkeypatch: pytest.MonkeyPatch, numbe
 
     monkeypatch.setattr(socket, "socket", Unroutable)
     said = absent(lambda: source("http://127.0.0.1:8200").read(PLENTY))
-    assert said == "the server cannot be reached: no way there"
+    assert said == "cannot reach the server: no way there"
 
 
 def test_a_connection_that_is_not_made_in_time_is_absent(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """V4: each has its own limit, whatever time is left."""
-    monkeypatch.setattr(client, "CONNECT", 0.2)
+    monkeypatch.setattr(client, "CONNECT_TIMEOUT", 0.2)
     with ExitStack() as held:
         listener = held.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         # The queue of a listener that takes none is full soon, and then connecting hangs.
@@ -284,7 +286,7 @@ def test_a_connection_that_is_not_made_in_time_is_absent(source: Make, monkeypat
             waiting.setblocking(False)
             waiting.connect_ex(listener.getsockname())
         said = absent(lambda: source(f"http://127.0.0.1:{listener.getsockname()[1]}").read(PLENTY))
-    assert said == "the server cannot be reached: connecting timed out"
+    assert said == "cannot reach the server: connecting timed out"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -292,14 +294,14 @@ def test_a_server_that_takes_the_connection_and_says_nothing_is_absent(
     source: Make, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
     """V4: by TLS it is the handshake that hangs, and connecting's limit that ends it."""
-    monkeypatch.setattr(client, "ANSWER", 0.2)
-    monkeypatch.setattr(client, "CONNECT", 0.2)
+    monkeypatch.setattr(client, "READ_TIMEOUT", 0.2)
+    monkeypatch.setattr(client, "CONNECT_TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         place = f"127.0.0.1:{listener.getsockname()[1]}"
         said = absent(lambda: source(f"{scheme}://{place}").read(PLENTY))
-        assert said == "the server cannot be reached: it did not answer in time"
+        assert said == "cannot reach the server: no response in time"
         said = absent(lambda: source(f"{scheme}://vault.example", f"&proxy=http://{place}").read(PLENTY))
-        assert said.endswith("cannot be reached: it did not answer in time")
+        assert said.endswith(": no response in time")
 
 
 @pytest.mark.parametrize("step", ["login", "read"])
@@ -317,10 +319,10 @@ def test_a_server_that_stops_answering_is_absent(
     source: Make, monkeypatch: pytest.MonkeyPatch, step: str, fault: Fault
 ) -> None:
     """V4."""
-    monkeypatch.setattr(client, "ANSWER", 0.2)
+    monkeypatch.setattr(client, "READ_TIMEOUT", 0.2)
     with FakeVault(**{step: fault}) as server:
         said = absent(lambda: source(server.address).read(PLENTY))
-        assert said == "the server cannot be reached: it did not answer in time"
+        assert said == "cannot reach the server: no response in time"
     # A read that was not answered is followed by an attempt to end the token.
     assert server.steps == ([LOGGED_IN] if step == "login" else [LOGGED_IN, READ, REVOKED])
 
@@ -330,20 +332,20 @@ def test_a_server_that_drips_is_absent_when_the_time_is_over(
     source: Make, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """V4: no read ever times out, so it is the wall clock that ends it."""
-    monkeypatch.setattr(client._Adapter, "most", 0.5)
+    monkeypatch.setattr(client._Adapter, "max_seconds", 0.5)
     with FakeVault(**{step: drips}) as server:
         said = absent(lambda: source(server.address).read(PLENTY))
-        assert said == "the server cannot be reached: there was no whole answer within 0.5 s"
+        assert said == "cannot reach the server: no complete response within 0.5 s"
 
 
 @pytest.mark.parametrize("fault", [silence, drips])
 def test_it_takes_no_more_than_the_time_it_was_given(source: Make, fault: Fault) -> None:
     """V4: so that the next source has its turn."""
     with FakeVault(login=fault) as server:
-        assert "cannot be reached" in absent(lambda: source(server.address).read(0.5))
+        assert "cannot reach" in absent(lambda: source(server.address).read(0.5))
     with FakeVault() as server:
         said = absent(lambda: source(server.address).read(0))
-        assert said == "the server cannot be reached: no time was left"
+        assert said == "cannot reach the server: no time left"
     assert server.steps == []
 
 
@@ -359,24 +361,24 @@ def test_an_answer_that_is_no_success_is_wrong_with_its_status(source: Make, ste
     fault = answers(status, {"errors": [f"because of\n\t{SECRET_ID} and  more"]}, headers={"Location": "/elsewhere"})
     with FakeVault(**{step: fault if status != 204 else says(204)}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said.startswith(f"{step}: it ")
+    assert said.startswith((f"{step}: the server responded", f"{step}: unsupported redirect"))
     assert str(status) in said
     if status >= 400:
-        assert said == f"{step}: it answered with status {status}: because of … and more"
+        assert said == f"{step}: the server responded with status {status}: because of … and more"
     assert server.steps == ([LOGGED_IN] if step == "login" else [LOGGED_IN, READ, REVOKED])
 
 
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b"", "there is nothing of that name"),
-        (b'{"errors": []}', "there is nothing of that name"),
+        (b"", "not found (check the path"),
+        (b'{"errors": []}', "not found (check the path"),
         (b'{"errors": [], "warnings": ["Invalid path for a versioned K/V"]}', ": Invalid path for a versioned K/V"),
-        (b'{"data": {"data": null, "metadata": {"deletion_time": "2026"}}}', "(or it is deleted"),
-        (b"<html>canary-secret-id</html>", "there is nothing of that name"),
-        (b'{"errors": "canary-secret-id"}', "there is nothing of that name"),
-        (b'{"errors": [{"a": "canary-secret-id"}, 5]}', "there is nothing of that name"),
-        (b'["canary-secret-id"]', "there is nothing of that name"),
+        (b'{"data": {"data": null, "metadata": {"deletion_time": "2026"}}}', "whether it was deleted)"),
+        (b"<html>canary-secret-id</html>", "not found (check the path"),
+        (b'{"errors": "canary-secret-id"}', "not found (check the path"),
+        (b'{"errors": [{"a": "canary-secret-id"}, 5]}', "not found (check the path"),
+        (b'["canary-secret-id"]', "not found (check the path"),
     ],
 )
 def test_a_secret_that_is_not_there_or_deleted_is_wrong_and_says_where_to_look(
@@ -385,7 +387,7 @@ def test_a_secret_that_is_not_there_or_deleted_is_wrong_and_says_where_to_look(
     """V4."""
     with FakeVault(read=says(404, body)) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said.startswith("read: it answered with status 404: ")
+    assert said.startswith("read: the server responded with status 404: ")
     assert words in said
 
 
@@ -416,7 +418,7 @@ def test_a_body_that_vault_does_not_send_is_wrong(source: Make, step: str, fault
     """V4."""
     with FakeVault(**{step: fault}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said.startswith(f"{step}: its answer is not what Vault sends")
+    assert said.startswith(f"{step}: unexpected response (is this a Vault server?)")
 
 
 @pytest.mark.parametrize("token", ["canary\nX-Evil: 1", "canary ", "canary\x00", "canaryé", "canary\u2028"])
@@ -424,7 +426,7 @@ def test_a_token_that_no_header_can_carry_is_wrong_and_not_quoted(source: Make, 
     """V4, F9: the library's own words about it would hold it."""
     with FakeVault(login=answers(200, {"auth": {"client_token": token}})) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said == "login: its answer is not what Vault sends: its token cannot be one"
+    assert said == "login: unexpected response (is this a Vault server?): malformed token"
     assert server.steps == [LOGGED_IN]
 
 
@@ -450,7 +452,7 @@ def test_a_connection_that_is_lost_in_mid_answer_is_wrong(source: Make, step: st
     """V4: it could be reached."""
     with FakeVault(**{step: fault}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert "lost before the whole answer had come" in said or "not what Vault sends" in said
+    assert "lost before the response was complete" in said or "unexpected response" in said
 
 
 def test_a_body_that_does_not_unpack_is_wrong(source: Make) -> None:
@@ -475,27 +477,27 @@ def test_an_endless_answer_is_refused_before_it_fills_the_memory(source: Make) -
             exchange.close()
 
     with FakeVault(read=floods) as server:
-        assert wrong(lambda: source(server.address).read(PLENTY)) == "read: its answer is over 1 MiB"
+        assert wrong(lambda: source(server.address).read(PLENTY)) == "read: response larger than 1 MiB"
 
 
 @pytest.mark.parametrize(
     ("data", "fault"),
     [
-        ({**FIELDS, "region": 5}, "the field is not a string: region"),
-        ({**FIELDS, "region": None}, "the field is not a string: region"),
-        ({**FIELDS, "region": ["canary"]}, "the field is not a string: region"),
-        ({**FIELDS, "session_token": {"canary": "canary"}}, "the field is not a string: session_token"),
-        ({**FIELDS, "region": ""}, "the field is empty: region"),
-        ({**FIELDS, "region": "eu-west-1\n"}, "the field holds whitespace: region"),
-        ({**FIELDS, "secret_access_key": "canary\n"}, "the field holds whitespace: secret_access_key"),
-        ({**FIELDS, "secret_access_key": "canary\ud800"}, "cannot be printed: secret_access_key"),
-        ({**FIELDS, "endpoint": "https://u:canary@s3.example"}, "the endpoint is http(s)://HOST[:PORT] and nothing"),
-        ({**FIELDS, "password": "canary"}, "are): password"),
-        ({**FIELDS, "password": 5}, "are): password"),
-        ({**FIELDS, "canary-secret-key": "x"}, "are): …"),
-        ({**FIELDS, "a\nb": "c"}, "are): a b"),
-        ({"access_key_id": "AKID"}, "the field is missing: secret_access_key"),
-        ({}, "the field is missing: access_key_id"),
+        ({**FIELDS, "region": 5}, "not a string: region"),
+        ({**FIELDS, "region": None}, "not a string: region"),
+        ({**FIELDS, "region": ["canary"]}, "not a string: region"),
+        ({**FIELDS, "session_token": {"canary": "canary"}}, "not a string: session_token"),
+        ({**FIELDS, "region": ""}, "empty field: region"),
+        ({**FIELDS, "region": "eu-west-1\n"}, "field contains whitespace: region"),
+        ({**FIELDS, "secret_access_key": "canary\n"}, "field contains whitespace: secret_access_key"),
+        ({**FIELDS, "secret_access_key": "canary\ud800"}, "unprintable character: secret_access_key"),
+        ({**FIELDS, "endpoint": "https://u:canary@s3.example"}, "invalid endpoint (expected http(s)://HOST[:PORT])"),
+        ({**FIELDS, "password": "canary"}, "session_token): password"),
+        ({**FIELDS, "password": 5}, "session_token): password"),
+        ({**FIELDS, "canary-secret-key": "x"}, "session_token): …"),
+        ({**FIELDS, "a\nb": "c"}, "session_token): a b"),
+        ({"access_key_id": "AKID"}, "missing field: secret_access_key"),
+        ({}, "missing field: access_key_id"),
     ],
 )
 def test_the_rules_of_the_fields_hold_and_values_are_taken_as_they_are(
@@ -520,7 +522,7 @@ def test_kv_version_1_has_the_fields_one_level_up(source: Make) -> None:
     with FakeVault(read=answers(200, {"data": FIELDS})) as server:
         assert source(server.address, "&kv=1").read(PLENTY) == CREDENTIALS
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said == "read: its answer is not what Vault sends for KV version 2"
+    assert said == "read: unexpected response (is this a Vault server?) for KV version 2"
 
 
 # What a server echoes
@@ -615,7 +617,7 @@ def test_a_read_is_not_redirected_to_another_server_and_the_token_does_not_go_th
     """V5."""
     with FakeVault() as other, FakeVault(read=along(other)) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said == "read: it redirects to another server, and the token is not for that one"
+    assert said == "read: refusing to send the token to another server (redirect)"
     assert other.steps == []
     assert server.steps == [LOGGED_IN, READ, REVOKED]
 
@@ -625,7 +627,7 @@ def test_a_second_redirect_is_wrong(source: Make, step: str) -> None:
     """V5."""
     with FakeVault(**{step: to("/v1/auth/approle/login" if step == "login" else "/v1/again")}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said == f"{step}: it redirects, which is followed once and for 307 and 308: 307"
+    assert said == f"{step}: unsupported redirect (only one 307 or 308 is followed): 307"
     assert len(server.steps) == (2 if step == "login" else 4)
 
 
@@ -641,7 +643,7 @@ def test_a_second_redirect_is_wrong(source: Make, step: str) -> None:
 def test_a_redirect_to_what_is_no_server_is_wrong(source: Make, target: str) -> None:
     """V5, F9."""
     with FakeVault(login=to(target)) as server:
-        assert wrong(lambda: source(server.address).read(PLENTY)) == "login: it redirects to what is no server"
+        assert wrong(lambda: source(server.address).read(PLENTY)) == "login: redirect to an invalid URL"
     assert server.steps == [LOGGED_IN]
 
 
@@ -656,7 +658,7 @@ def test_a_redirect_that_names_no_place_is_wrong(source: Make, fault: Fault) -> 
     """V5."""
     with FakeVault(login=fault) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said == "login: it redirects, which is followed once and for 307 and 308: 307"
+    assert said == "login: unsupported redirect (only one 307 or 308 is followed): 307"
 
 
 # TLS
@@ -700,7 +702,7 @@ def test_ca_is_the_only_root_trusted(source: Make, tls: Front, authority: Certif
     with FakeVault() as server:
         front = tls(server.address)
         read = source(front.address, f"&ca={other}", trust=authority.write(tmp_path)).read
-        assert "the TLS certificate of the server does not verify" in wrong(lambda: read(PLENTY))
+        assert "cannot verify the TLS certificate of the server" in wrong(lambda: read(PLENTY))
     assert server.steps == []
 
 
@@ -716,7 +718,7 @@ def test_a_certificate_that_does_not_verify_is_wrong(
     with FakeVault() as server:
         front = tls(server.address, host, expired=expired)
         said = wrong(lambda: source(front.address, f"&ca={ca}").read(PLENTY))
-    assert said.startswith("the TLS certificate of the server does not verify: ")
+    assert said.startswith("cannot verify the TLS certificate of the server: ")
     assert words in said
     assert server.steps == []
 
@@ -725,7 +727,7 @@ def test_an_unknown_root_is_wrong(source: Make, tls: Front) -> None:
     """V4."""
     with FakeVault() as server:
         front = tls(server.address)
-        assert "does not verify" in wrong(lambda: source(front.address).read(PLENTY))
+        assert "cannot verify" in wrong(lambda: source(front.address).read(PLENTY))
     assert server.steps == []
 
 
@@ -746,16 +748,16 @@ def test_no_tls_with_a_server_that_wants_it_is_wrong(source: Make, tls: Front) -
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "the file of ca= cannot be read: No such file or directory"),
-        (b"", "the file of ca= is bad: there is no PEM certificate in it"),
-        (b"canary", "the file of ca= is bad: there is no PEM certificate in it"),
+        (None, "cannot read the file of ca=: No such file or directory"),
+        (b"", "the file of ca= is not a list of PEM certificates: no certificate in it"),
+        (b"canary", "the file of ca= is not a list of PEM certificates: no certificate in it"),
         (
             b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
-            "the file of ca= is bad: a certificate in it is broken",
+            "the file of ca= is not a list of PEM certificates: ",
         ),
         (
             b"-----BEGIN CERTIFICATE-----\n!\xff\n-----END CERTIFICATE-----\n",
-            "the file of ca= is bad: a certificate in it is broken",
+            "the file of ca= is not a list of PEM certificates: ",
         ),
     ],
 )
@@ -768,13 +770,26 @@ def test_a_bad_ca_is_wrong_and_nothing_is_asked(
         ca.write_bytes(content)
     with FakeVault() as server:
         front = tls(server.address)
-        assert wrong(lambda: source(front.address, f"&ca={ca}").read(PLENTY)) == words
+        assert wrong(lambda: source(front.address, f"&ca={ca}").read(PLENTY)).startswith(words)
     assert server.steps == []
+
+
+def test_a_ca_file_that_was_cut_off_in_its_second_certificate_is_wrong(
+    source: Make, authority: CertificateAuthority, tmp_path: Path
+) -> None:
+    """vault.4: the first certificate alone is a list, so a count of whole ones would not see it."""
+    ca = tmp_path / "ca.pem"
+    whole = authority.certificate
+    begin = len("-----BEGIN CERTIFICATE-----\n")
+    for end in range(begin, len(whole.rstrip()), 97):
+        ca.write_bytes(whole + whole[:end])
+        said = wrong(lambda: source("https://vault.example", f"&ca={ca}").read(PLENTY))
+        assert said.startswith("the file of ca= is not a list of PEM certificates: ")
 
 
 def test_a_directory_is_no_ca(source: Make, tmp_path: Path) -> None:
     """V2."""
-    assert "the file of ca= cannot be read: Is a directory" in wrong(
+    assert "cannot use the file of ca=: not a regular file" in wrong(
         lambda: source("https://vault.example", f"&ca={tmp_path}").read(PLENTY)
     )
 
@@ -792,7 +807,7 @@ def test_a_login_is_redirected_from_http_to_https_and_never_back(
         assert server.steps == [LOGGED_IN, READ, REVOKED]
         with FakeVault(login=along(server)) as secure:
             said = wrong(lambda: source(tls(secure.address).address, f"&ca={ca}").read(PLENTY))
-        assert said == "login: it redirects from https to http"
+        assert said == "login: refusing a redirect from https to http"
         assert len(server.steps) == 3
 
 
@@ -812,7 +827,7 @@ def test_the_end_of_the_token_is_not_waited_for_longer_than_its_time(
 ) -> None:
     """V5: 5 s of however much is left."""
     assert client.REVOKE_TIMEOUT == 5
-    monkeypatch.setattr(client, "REVOKE", 0.2)
+    monkeypatch.setattr(client, "REVOKE_TIMEOUT", 0.2)
     with FakeVault(revoke=fault) as server:
         assert source(server.address).read(PLENTY) == CREDENTIALS
     assert server.steps == [LOGGED_IN, READ, REVOKED]
@@ -844,7 +859,7 @@ def test_a_redirect_does_not_give_the_end_of_the_token_more_time(source: Make, m
 
 def test_each_exchange_has_ten_seconds_to_connect_and_ten_for_its_answer() -> None:
     """V4."""
-    assert (client.CONNECT_TIMEOUT, client.READ_TIMEOUT, client._Adapter.most) == (10, 10, 20)
+    assert (client.CONNECT_TIMEOUT, client.READ_TIMEOUT, client._Adapter.max_seconds) == (10, 10, 20)
 
 
 # V6, and what is imported
@@ -856,7 +871,7 @@ def test_a_malformed_variable_refuses_it_before_anything_else_is_looked_at(sourc
     with FakeVault() as server:
         read = source(server.address, environment={"VAULT_SKIP_VERIFY": "canary"}).read
         said = wrong(lambda: read(PLENTY))
-    assert said == "true or false is wanted in VAULT_SKIP_VERIFY, or nothing at all"
+    assert said == "VAULT_SKIP_VERIFY must be true or false, or unset"
     assert server.steps == []
 
 
@@ -868,7 +883,7 @@ from publish.adapters.secret_files import read_private_directory, read_secret_fi
 from publish.adapters.vault import VaultSource
 from publish.domain.errors import SourceUnavailable
 from publish.domain.vault_url import parse_vault_url
-source = VaultSource("vault:", parse_vault_url("http://v/p?auth=approle&approle=/nonexistent"), 
+source = VaultSource("vault:", parse_vault_url("http://v/p?auth=approle&approle=/nonexistent"),
     ca_bundle="/nonexistent", environment={})
 try:
     source.read(1)

@@ -173,7 +173,7 @@ def test_files_that_are_no_pair_are_refused(pair: Pair, authority: CertificateAu
     other = authority.issue("other", tmp_path)
     for certificate, key in [(pair.certificate, other.key), (pair.key, pair.certificate), (pair.key, pair.key)]:
         said = refusal({"VAULT_CLIENT_CERT": str(certificate), "VAULT_CLIENT_KEY": str(key)})
-        assert "VAULT_CLIENT_CERT and VAULT_CLIENT_KEY name no pair" in said
+        assert "VAULT_CLIENT_CERT and VAULT_CLIENT_KEY do not form a valid key pair" in said
 
 
 def test_a_key_with_a_pass_phrase_is_refused_and_nobody_is_asked_for_it(pair: Pair) -> None:
@@ -181,7 +181,9 @@ def test_a_key_with_a_pass_phrase_is_refused_and_nobody_is_asked_for_it(pair: Pa
     key = load_pem_private_key(pair.key.read_bytes(), None)
     locked = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"phrase"))
     pair.key.write_bytes(locked)
-    assert "name no pair" in refusal({"VAULT_CLIENT_CERT": str(pair.certificate), "VAULT_CLIENT_KEY": str(pair.key)})
+    assert "do not form a valid key pair" in refusal(
+        {"VAULT_CLIENT_CERT": str(pair.certificate), "VAULT_CLIENT_KEY": str(pair.key)}
+    )
 
 
 @pytest.mark.parametrize("name", ["VAULT_CLIENT_CERT", "VAULT_CLIENT_KEY"])
@@ -190,7 +192,7 @@ def test_a_client_file_that_cannot_be_read_is_refused(pair: Pair, tmp_path: Path
     os.mkfifo(tmp_path / "fifo")
     for bad in (tmp_path / "missing", tmp_path, tmp_path / "fifo"):
         both = {"VAULT_CLIENT_CERT": str(pair.certificate), "VAULT_CLIENT_KEY": str(pair.key), name: str(bad)}
-        assert refusal(both).startswith(f"the file named in {name} cannot be read: ")
+        assert refusal(both).startswith(f"cannot read the file that {name} names: ")
 
 
 # The roots
@@ -226,12 +228,12 @@ def test_a_file_without_a_certificate_is_refused(tmp_path: Path, name: str, pair
     (tmp_path / "empty").touch()
     os.mkfifo(tmp_path / "fifo")
     for bad in (tmp_path / "missing", tmp_path / "empty", pair.key, tmp_path / "fifo"):
-        assert refusal({name: str(bad)}).startswith(f"{name} names no PEM certificate that can be read: ")
+        assert refusal({name: str(bad)}).startswith(f"{name} has no readable PEM certificate: ")
 
 
 def test_a_directory_is_no_file_of_roots(tmp_path: Path) -> None:
     """V6."""
-    assert "VAULT_CACERT names" in refusal({"VAULT_CACERT": str(tmp_path)})
+    assert "VAULT_CACERT has no readable PEM certificate" in refusal({"VAULT_CACERT": str(tmp_path)})
 
 
 def test_any_file_in_a_directory_of_roots_can_refuse_it(authority: CertificateAuthority, tmp_path: Path) -> None:
@@ -242,10 +244,10 @@ def test_any_file_in_a_directory_of_roots_can_refuse_it(authority: CertificateAu
     authority.write(roots)
     (roots / "deeper").mkdir()
     (roots / "deeper" / "README").touch()
-    assert "VAULT_CAPATH names" in refusal({"VAULT_CAPATH": str(roots)})
+    assert "VAULT_CAPATH has no readable PEM certificate" in refusal({"VAULT_CAPATH": str(roots)})
     (roots / "deeper" / "README").unlink()
     (roots / "link").symlink_to("deeper")
-    assert "VAULT_CAPATH names" in refusal({"VAULT_CAPATH": str(roots)})
+    assert "VAULT_CAPATH has no readable PEM certificate" in refusal({"VAULT_CAPATH": str(roots)})
 
 
 def test_of_three_names_for_the_roots_the_first_counts(authority: CertificateAuthority, tmp_path: Path) -> None:
@@ -253,4 +255,6 @@ def test_of_three_names_for_the_roots_the_first_counts(authority: CertificateAut
     good = str(authority.write(tmp_path))
     check_environment({"VAULT_CACERT": good, "VAULT_CACERT_BYTES": "bad", "VAULT_CAPATH": "/missing"})
     check_environment({"VAULT_CACERT_BYTES": authority.certificate.decode(), "VAULT_CAPATH": "/missing"})
-    assert "VAULT_CACERT_BYTES names" in refusal({"VAULT_CACERT_BYTES": "bad", "VAULT_CAPATH": good})
+    assert "VAULT_CACERT_BYTES has no readable PEM certificate" in refusal(
+        {"VAULT_CACERT_BYTES": "bad", "VAULT_CAPATH": good}
+    )

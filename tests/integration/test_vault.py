@@ -135,9 +135,9 @@ def test_each_login_by_tls_with_a_private_root(
     location = f"{vault.tls_address}/{secret.path}?{login(secret.policy)}"
     assert read(f"{location}&ca={ca}") == CREDENTIALS
     assert read(location, ca) == CREDENTIALS
-    assert "does not verify" in wrong(location)
+    assert "cannot verify" in wrong(location)
     other = CertificateAuthority("Another").write(tmp_path, "other.pem")
-    assert "does not verify" in wrong(f"{location}&ca={other}", ca)
+    assert "cannot verify" in wrong(f"{location}&ca={other}", ca)
 
 
 def test_kv_version_1(vault: OpenBao, admin: Admin, login: Login) -> None:
@@ -183,8 +183,8 @@ def test_a_namespace(tmp_path: Path, approle: Login) -> None:
         policy = inside.allow_reading("secret/data/s3")
         location = f"{server.address}/s3?{approle(policy, owner=inside)}"
         assert read(f"{location}&namespace=team") == CREDENTIALS
-        assert "login: it answered with status" in wrong(location)
-        assert "login: it answered with status 404" in wrong(f"{location}&namespace=other")
+        assert "login: the server responded with status" in wrong(location)
+        assert "login: the server responded with status 404" in wrong(f"{location}&namespace=other")
     finally:
         server.stop()
 
@@ -212,28 +212,32 @@ def test_refused_logins_are_wrong(
     good = approle(secret.policy)
     directory = Path(good.rpartition("=")[2])
     (directory / "secret_id").write_text("canary-secret-id")
-    assert wrong(f"{place}?{good}").startswith("login: it answered with status 400: invalid ")
-    assert wrong(f"{place}?{approle(secret.policy)}&authmount=other").startswith("login: it answered with status 4")
+    assert wrong(f"{place}?{good}").startswith("login: the server responded with status 400: invalid ")
+    assert wrong(f"{place}?{approle(secret.policy)}&authmount=other").startswith(
+        "login: the server responded with status 4"
+    )
 
     token = tmp_path / "token"
     token.write_text(reviews.token())
     role = kubernetes(secret.policy).partition("&token=")[0]
-    assert wrong(f"{place}?auth=kubernetes&role=nobody&token={token}").startswith("login: it answered with status 4")
+    assert wrong(f"{place}?auth=kubernetes&role=nobody&token={token}").startswith(
+        "login: the server responded with status 4"
+    )
     reviews.forget(token.read_text())
     said = wrong(f"{place}?{role}&token={token}")
-    assert said.startswith("login: it answered with status 4")
+    assert said.startswith("login: the server responded with status 4")
     assert token.read_text() not in said
     token.write_text("canary, and no token")
     assert "whitespace" in wrong(f"{place}?{role}&token={token}")
     token.write_text("canary-and-no-token")
-    assert wrong(f"{place}?{role}&token={token}").startswith("login: it answered with status ")
+    assert wrong(f"{place}?{role}&token={token}").startswith("login: the server responded with status ")
 
 
 def test_a_secret_id_that_is_used_up_is_wrong(vault: OpenBao, secret: Secret, approle: Login) -> None:
     """V4."""
     location = f"{vault.address}/{secret.path}?{approle(secret.policy, secret_id_num_uses=1)}"
     assert read(location) == CREDENTIALS
-    assert wrong(location).startswith("login: it answered with status 400")
+    assert wrong(location).startswith("login: the server responded with status 400")
 
 
 def test_refused_reads_are_wrong_and_leave_no_token(
@@ -244,13 +248,15 @@ def test_refused_reads_are_wrong_and_leave_no_token(
     login = approle(everything)
     before = admin.tokens()
     said = wrong(f"{vault.address}/{secret.path}?{approle(admin.allow_reading('secret/data/else'))}")
-    assert said == "read: it answered with status 403: 1 error occurred: * permission denied"
-    assert wrong(f"{vault.address}/none?{login}").startswith("read: it answered with status 404: there is nothing")
-    assert wrong(f"{vault.address}/{secret.path}?{login}&kv=1").startswith("read: it answered with status 404")
+    assert said == "read: the server responded with status 403: 1 error occurred: * permission denied"
+    assert wrong(f"{vault.address}/none?{login}").startswith(
+        "read: the server responded with status 404: there is nothing"
+    )
+    assert wrong(f"{vault.address}/{secret.path}?{login}&kv=1").startswith("read: the server responded with status 404")
     admin.ask("DELETE", f"secret/data/{secret.path}")
-    assert "(or it is deleted" in wrong(f"{vault.address}/{secret.path}?{login}")
+    assert "whether it was deleted)" in wrong(f"{vault.address}/{secret.path}?{login}")
     admin.ask("POST", f"secret/destroy/{secret.path}", {"versions": [1]})
-    assert "(or it is deleted" in wrong(f"{vault.address}/{secret.path}?{login}")
+    assert "whether it was deleted)" in wrong(f"{vault.address}/{secret.path}?{login}")
     assert admin.tokens() == before
 
 
@@ -260,16 +266,16 @@ def test_version_1_read_as_version_2_is_wrong(vault: OpenBao, admin: Admin, appr
     admin.mount_kv(mount, 1)
     admin.write("s3", FIELDS, mount, 1)
     said = wrong(f"{vault.address}/s3?mount={mount}&{approle(admin.allow_reading(f'{mount}/*'))}")
-    assert said.startswith("read: it answered with status 404")
+    assert said.startswith("read: the server responded with status 404")
 
 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
         ({**FIELDS, "password": "canary"}, "not a field ("),
-        ({**FIELDS, "region": 5}, "the field is not a string: region"),
-        ({**FIELDS, "region": "eu-west-1\n"}, "the field holds whitespace: region"),
-        ({"access_key_id": "AKID"}, "the field is missing: secret_access_key"),
+        ({**FIELDS, "region": 5}, "not a string: region"),
+        ({**FIELDS, "region": "eu-west-1\n"}, "field contains whitespace: region"),
+        ({"access_key_id": "AKID"}, "missing field: secret_access_key"),
     ],
 )
 def test_a_secret_with_wrong_fields_is_wrong(
@@ -287,7 +293,7 @@ def test_a_sealed_server_is_wrong(approle: Login) -> None:
         admin = Admin(server)
         login = approle(admin.allow_reading("secret/*"), owner=admin)
         admin.ask("PUT", "sys/seal")
-        assert wrong(f"{server.address}/s3?{login}").startswith("login: it answered with status 503")
+        assert wrong(f"{server.address}/s3?{login}").startswith("login: the server responded with status 503")
     finally:
         server.stop()
 
@@ -296,7 +302,7 @@ def test_a_server_that_is_gone_is_absent(vault: OpenBao, secret: Secret, approle
     """V4."""
     port = free_ports(1)[0]
     said = absent(f"http://127.0.0.1:{port}/{secret.path}?{approle(secret.policy)}")
-    assert said == "the server cannot be reached: Connection refused"
+    assert said == "cannot reach the server: Connection refused"
 
 
 # Proxies
@@ -347,7 +353,7 @@ def test_a_proxy_carries_tls_to_the_server(
     location = f"{vault.tls_address}/{secret.path}?{login(secret.policy)}&proxy={tinyproxy.url}"
     assert read(f"{location}&ca={ca}") == CREDENTIALS
     assert set(carried_by(tinyproxy)) == {f"CONNECT {vault.tls_address.removeprefix('https://')}"}
-    assert wrong(location).startswith("the TLS certificate of the server does not verify")
+    assert wrong(location).startswith("cannot verify the TLS certificate of the server")
 
 
 def test_a_proxy_by_tls_is_verified_against_the_node_s_roots_and_never_ca(
@@ -374,7 +380,7 @@ def test_a_proxy_by_tls_is_verified_against_the_node_s_roots_and_never_ca(
     )
     server = front(vault.address, nodes).address
     assert wrong(f"{server}/{secret.path}?{login}&ca={ca}&proxy={proxy}", roots).startswith(
-        "the TLS certificate of the server does not verify"
+        "cannot verify the TLS certificate of the server"
     )
 
 
@@ -398,4 +404,4 @@ def test_a_proxy_that_is_gone_is_absent_and_nothing_goes_around_it(
     """V4, P3."""
     proxy = f"http://127.0.0.1:{free_ports(1)[0]}"
     said = absent(f"{vault.address}/{secret.path}?{approle(secret.policy)}&proxy={proxy}")
-    assert said == "the proxy cannot be reached: Connection refused"
+    assert said == "cannot reach the proxy: Connection refused"

@@ -183,7 +183,7 @@ def test_no_variable_makes_a_server_trusted(
     """E2, V6: only the node's roots, or `ca=`."""
     refused = resolve(place, source.at(vault.tls_address), env=hostile.env)
     assert refused.status == 1
-    assert "does not verify" in refused.notes[0]
+    assert "cannot verify" in refused.notes[0]
     ca = authority.write(tmp_path)
     assert resolve(place, source.at(vault.tls_address, f"&ca={ca}"), env=hostile.env) == Result(0, b"", b"")
     assert hostile.trap.asked == []
@@ -243,7 +243,7 @@ def test_a_source_that_is_wrong_stops_the_run(place: Place, approle: Path, direc
     assert stopped.status == 1
     assert stopped.out == b""
     (note,) = stopped.notes
-    assert note.startswith(f"credentials: {name}: login: it answered with status 403: ")
+    assert note.startswith(f"credentials: {name}: login: the server responded with status 403: ")
     assert "canary" not in note
 
 
@@ -254,11 +254,11 @@ def test_when_none_answers_each_is_named_with_its_reason(place: Place, approle: 
     failed = resolve(place, f"{first},{second},file:/nonexistent")
     assert failed.status == 1
     why = [
-        f"{first}: the server cannot be reached: Connection refused",
-        f"{second}: there is no service-account token file: /nonexistent",
-        "file:/nonexistent: there is no such directory: /nonexistent",
+        f"{first}: cannot reach the server: Connection refused",
+        f"{second}: service-account token file not found: /nonexistent",
+        "file:/nonexistent: directory not found: /nonexistent",
     ]
-    assert failed.notes == [f"credentials: no source answered: {'; '.join(why)}"]
+    assert failed.notes == [f"credentials: no credentials found: {'; '.join(why)}"]
 
 
 def test_a_server_that_does_not_answer_leaves_time_for_the_next_source(
@@ -283,7 +283,7 @@ def test_the_list_is_refused_before_any_source_is_looked_at(place: Place, approl
             refused = resolve(place, f"{good},{bad}")
             assert refused.status == 1
             (note,) = refused.notes
-            assert note.startswith("credentials: item 2 of the list ")
+            assert note.startswith("credentials: -creds item 2 ")
             assert "canary" not in note
         assert server.asked == []
 
@@ -331,7 +331,7 @@ def test_no_service_account_token_is_in_any_output(
     failed = resolve(place, f"vault:{vault.address}/s3?auth=kubernetes&role={role}&token={tmp_path}/token")
     assert failed.status == 1
     (note,) = failed.notes
-    assert "login: it answered with status " in note
+    assert "login: the server responded with status " in note
     assert token not in note
 
 

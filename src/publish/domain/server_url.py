@@ -66,7 +66,7 @@ def parse_proxy_url(url: str) -> str:
     try:
         return str(parse_origin(url))
     except ConfigError as fault:
-        raise ConfigError(f"expected http://HOST[:PORT] or https://HOST[:PORT] for the proxy: {fault}") from None
+        raise ConfigError(f"invalid proxy URL (expected http://HOST[:PORT] or https://HOST[:PORT]): {fault}") from None
 
 
 def _is_host(text: str) -> bool:

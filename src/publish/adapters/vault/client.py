@@ -224,10 +224,12 @@ def _ca_context(path: bytes) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
-        # OpenSSL takes ASCII; comments between certificates may hold anything.
-        context.load_verify_locations(cadata=read_regular_file(path, _MAX_CA_FILE).decode("ascii", "ignore"))
+        # ASCII, because OpenSSL takes nothing else; comments between certificates may. Python refuses an empty text.
+        pem = read_regular_file(path, _MAX_CA_FILE).decode("ascii", "ignore") + "\n"
+        context.load_verify_locations(cadata=pem)
     except ssl.SSLError as error:
-        raise CredentialsError(f"the file of ca= is not a list of PEM certificates: {error.reason}") from None
+        reason = error.reason or "no certificate in it"
+        raise CredentialsError(f"the file of ca= is not a list of PEM certificates: {reason}") from None
     except OSError as error:
         raise CredentialsError(f"cannot read the file of ca=: {error.strerror}") from error
     except ValueError as error:
