@@ -108,7 +108,7 @@ def test_one_file_per_field_is_read(read: Read, directory: Path) -> None:
 def test_a_directory_that_is_not_there_is_absent(read: Read, top: Path) -> None:
     """C1."""
     for path in (top / "none", top / "none" / "s3"):
-        with pytest.raises(SourceUnavailable, match="^directory not found$"):
+        with pytest.raises(SourceUnavailable, match=r"^directory not found$"):
             read(path)
 
 

@@ -293,7 +293,8 @@ def test_when_none_answers_each_is_named_with_its_reason() -> None:
     with pytest.raises(CredentialsError) as raised:
         resolve_credentials(sources, forever)
     assert str(raised.value) == (
-        "no credentials found: secret:/a: no such directory; vault:https://v/p?auth=kubernetes&role=r: connection refused"
+        "no credentials found: secret:/a: no such directory; "
+        "vault:https://v/p?auth=kubernetes&role=r: connection refused"
     )
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from html import escape
 from types import FrameType
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 import pytest
@@ -15,6 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publish.domain.redaction import PLACEHOLDER, Redactor
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 TOKEN = "TOKENCANARY/ab+cd=="
 
@@ -137,7 +141,7 @@ def steps(text: str, secrets: list[str]) -> int:
     redactor.add(secrets)
     count = 0
 
-    def trace(_frame: FrameType, event: str, _arg: object) -> Callable[..., object]:
+    def trace(_frame: FrameType, event: str, _arg: object) -> TraceFunction:
         nonlocal count
         count += event == "line"
         return trace

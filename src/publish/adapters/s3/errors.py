@@ -80,6 +80,8 @@ _STATUSES = {
     501: Classification(PermanentFault, _HINT_UNSUPPORTED),
     505: Classification(PermanentFault),
 }
+# Newer credentials may be accepted: these have expired, or were replaced.
+REFRESHABLE_CODES = frozenset({"ExpiredToken", "InvalidAccessKeyId"})
 # The codes of stores without DeleteObjects, or that refuse it as botocore sends it (docs/s3-quirks.md).
 # MalformedXML also means a key that XML cannot represent.
 BATCH_DELETE_UNSUPPORTED = frozenset(
@@ -167,7 +169,7 @@ def _build(classification: Classification, text: str, code: str, *, write: bool)
     if hint:
         text += f" ({hint})"
     if fault is CredentialsRejected:
-        return CredentialsRejected(text, code)
+        return CredentialsRejected(text, code, refreshable=code in REFRESHABLE_CODES)
     if fault is OutcomeUnknown and not write:
         return NotApplied(text)
     return fault(text)
