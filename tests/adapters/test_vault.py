@@ -113,7 +113,7 @@ def wrong(read: Callable[[], object]) -> str:
 # What is asked
 
 
-def test_it_logs_in_reads_and_ends_the_token(source: Make) -> None:
+def test_it_logs_in_reads_and_revokes_the_token(source: Make) -> None:
     """V5."""
     with FakeVault() as server:
         assert source(server.address).read(PLENTY) == CREDENTIALS
@@ -121,14 +121,14 @@ def test_it_logs_in_reads_and_ends_the_token(source: Make) -> None:
     assert json.loads(server.asked[0].body) == {"role_id": "canary-role-id", "secret_id": SECRET_ID}
 
 
-def test_no_request_goes_out_on_a_connection_that_may_be_closing(source: Make) -> None:
+def test_each_request_has_a_connection_of_its_own(source: Make) -> None:
     """V4: nothing is sent again, so a kept connection that a proxy ends meanwhile would be a source that is wrong."""
     with FakeVault() as server:
         source(server.address).read(PLENTY)
         assert server.wire.connections == len(server.asked) == 3
 
 
-def test_the_token_goes_out_with_what_comes_after_the_login_and_nothing_else_does(source: Make) -> None:
+def test_only_requests_after_the_login_carry_the_token_and_every_header_is_known(source: Make) -> None:
     """V5, E2: every header is known."""
     with FakeVault() as server:
         source(server.address, "&namespace=team/a").read(PLENTY)
@@ -179,7 +179,7 @@ def test_the_path_is_encoded_once_on_the_wire(approle: Path, path: str, more: st
     assert server.steps[1] == f"GET {asked}"
 
 
-def test_a_kubernetes_login_sends_the_role_and_the_token_less_its_newline(tmp_path: Path) -> None:
+def test_a_kubernetes_login_sends_the_role_and_the_token_without_its_newline(tmp_path: Path) -> None:
     """V2, V7."""
     (tmp_path / "token").write_text("canary.jwt\n")
     with FakeVault() as server:
@@ -194,7 +194,7 @@ def test_a_kubernetes_login_sends_the_role_and_the_token_less_its_newline(tmp_pa
     assert json.loads(server.asked[0].body) == {"role": "a&b", "jwt": "canary.jwt"}
 
 
-def test_the_process_s_own_environment_changes_nothing(
+def test_the_environment_of_the_process_changes_nothing(
     source: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """E2: the program empties it, and this does not lean on that."""
@@ -217,7 +217,7 @@ def test_the_process_s_own_environment_changes_nothing(
 # Absent
 
 
-def test_no_approle_directory_is_absent_and_nothing_is_asked(source: Make, approle: Path) -> None:
+def test_a_missing_approle_directory_is_unavailable_and_nothing_is_sent(source: Make, approle: Path) -> None:
     """V4."""
     approle.rename(approle.with_name("away"))
     with FakeVault() as server:
@@ -225,7 +225,7 @@ def test_no_approle_directory_is_absent_and_nothing_is_asked(source: Make, appro
     assert server.steps == []
 
 
-def test_a_wrong_approle_directory_is_wrong_and_nothing_is_asked(source: Make, approle: Path) -> None:
+def test_an_invalid_approle_directory_is_an_error_and_nothing_is_sent(source: Make, approle: Path) -> None:
     """V7."""
     (approle / "token").touch()
     with FakeVault() as server:
@@ -237,7 +237,7 @@ def test_a_wrong_approle_directory_is_wrong_and_nothing_is_asked(source: Make, a
     assert server.steps == []
 
 
-def test_a_name_that_does_not_resolve_is_absent(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_does_not_resolve_is_unavailable(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """V4."""
 
     def resolve(host: str, *_: object) -> list[object]:
@@ -251,7 +251,7 @@ def test_a_name_that_does_not_resolve_is_absent(source: Make, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_refused_connection_is_absent(source: Make, scheme: str) -> None:
+def test_a_refused_connection_is_unavailable(source: Make, scheme: str) -> None:
     """V4."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
@@ -263,7 +263,7 @@ def test_a_refused_connection_is_absent(source: Make, scheme: str) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL])
-def test_no_route_is_absent(source: Make, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_a_missing_route_is_unavailable(source: Make, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """V4."""
 
     class Unroutable(socket.socket):
@@ -275,7 +275,7 @@ def test_no_route_is_absent(source: Make, monkeypatch: pytest.MonkeyPatch, numbe
     assert said == "cannot reach the server: no way there"
 
 
-def test_a_connection_that_is_not_made_in_time_is_absent(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connect_timeout_is_unavailable(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """V4: each has its own limit, whatever time is left."""
     monkeypatch.setattr(client, "CONNECT_TIMEOUT", 0.2)
     with ExitStack() as held:
@@ -290,7 +290,7 @@ def test_a_connection_that_is_not_made_in_time_is_absent(source: Make, monkeypat
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_server_that_takes_the_connection_and_says_nothing_is_absent(
+def test_a_server_that_accepts_and_stays_silent_is_unavailable(
     source: Make, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
     """V4: by TLS it is the handshake that hangs, and connecting's limit that ends it."""
@@ -315,7 +315,7 @@ def test_a_server_that_takes_the_connection_and_says_nothing_is_absent(
         stops_after(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}"),
     ],
 )
-def test_a_server_that_stops_answering_is_absent(
+def test_a_server_that_stops_responding_is_unavailable(
     source: Make, monkeypatch: pytest.MonkeyPatch, step: str, fault: Fault
 ) -> None:
     """V4."""
@@ -328,7 +328,7 @@ def test_a_server_that_stops_answering_is_absent(
 
 
 @pytest.mark.parametrize("step", ["login", "read"])
-def test_a_server_that_drips_is_absent_when_the_time_is_over(
+def test_a_server_that_sends_byte_by_byte_is_unavailable_after_the_limit(
     source: Make, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """V4: no read ever times out, so it is the wall clock that ends it."""
@@ -339,7 +339,7 @@ def test_a_server_that_drips_is_absent_when_the_time_is_over(
 
 
 @pytest.mark.parametrize("fault", [silence, drips])
-def test_it_takes_no_more_than_the_time_it_was_given(source: Make, fault: Fault) -> None:
+def test_a_read_takes_at_most_its_budget(source: Make, fault: Fault) -> None:
     """V4: so that the next source has its turn."""
     with FakeVault(login=fault) as server:
         assert "cannot reach" in absent(lambda: source(server.address).read(0.5))
@@ -356,7 +356,7 @@ def test_it_takes_no_more_than_the_time_it_was_given(source: Make, fault: Fault)
 @pytest.mark.parametrize(
     "status", [201, 204, 206, 300, 301, 302, 303, 304, 400, 401, 403, 404, 405, 412, 429, 472, 473, 500, 502, 503, 599]
 )
-def test_an_answer_that_is_no_success_is_wrong_with_its_status(source: Make, step: str, status: int) -> None:
+def test_a_response_other_than_200_is_an_error_with_its_status(source: Make, step: str, status: int) -> None:
     """V4, V5: 473 is a standby, 503 sealed; neither is asked again."""
     fault = answers(status, {"errors": [f"because of\n\t{SECRET_ID} and  more"]}, headers={"Location": "/elsewhere"})
     with FakeVault(**{step: fault if status != 204 else says(204)}) as server:
@@ -381,9 +381,7 @@ def test_an_answer_that_is_no_success_is_wrong_with_its_status(source: Make, ste
         (b'["canary-secret-id"]', "not found (check the path"),
     ],
 )
-def test_a_secret_that_is_not_there_or_deleted_is_wrong_and_says_where_to_look(
-    source: Make, body: bytes, words: str
-) -> None:
+def test_a_missing_or_deleted_secret_is_an_error_with_a_hint(source: Make, body: bytes, words: str) -> None:
     """V4."""
     with FakeVault(read=says(404, body)) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
@@ -414,7 +412,7 @@ NOT_VAULTS: list[Fault] = [
 
 @pytest.mark.parametrize("step", ["login", "read"])
 @pytest.mark.parametrize("fault", NOT_VAULTS)
-def test_a_body_that_vault_does_not_send_is_wrong(source: Make, step: str, fault: Fault) -> None:
+def test_a_body_that_vault_does_not_send_is_an_error(source: Make, step: str, fault: Fault) -> None:
     """V4."""
     with FakeVault(**{step: fault}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
@@ -422,7 +420,7 @@ def test_a_body_that_vault_does_not_send_is_wrong(source: Make, step: str, fault
 
 
 @pytest.mark.parametrize("token", ["canary\nX-Evil: 1", "canary ", "canary\x00", "canaryé", "canary\u2028"])
-def test_a_token_that_no_header_can_carry_is_wrong_and_not_quoted(source: Make, token: str) -> None:
+def test_a_malformed_token_is_an_error_and_is_not_quoted(source: Make, token: str) -> None:
     """V4, F9: the library's own words about it would hold it."""
     with FakeVault(login=answers(200, {"auth": {"client_token": token}})) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
@@ -448,26 +446,26 @@ def test_a_token_that_no_header_can_carry_is_wrong_and_not_quoted(source: Make, 
         sends(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000),
     ],
 )
-def test_a_connection_that_is_lost_in_mid_answer_is_wrong(source: Make, step: str, fault: Fault) -> None:
+def test_a_connection_lost_during_the_response_is_an_error(source: Make, step: str, fault: Fault) -> None:
     """V4: it could be reached."""
     with FakeVault(**{step: fault}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert "lost before the response was complete" in said or "unexpected response" in said
 
 
-def test_a_body_that_does_not_unpack_is_wrong(source: Make) -> None:
+def test_a_body_that_cannot_be_decompressed_is_an_error(source: Make) -> None:
     """V4."""
     with FakeVault(login=says(200, b"canary", headers={"Content-Encoding": "gzip"})) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)) == "the request failed: ContentDecodingError"
 
 
-def test_a_packed_body_is_unpacked(source: Make) -> None:
+def test_a_compressed_body_is_decompressed(source: Make) -> None:
     packed = gzip.compress(json.dumps(SECRET).encode())
     with FakeVault(read=says(200, packed, headers={"Content-Encoding": "gzip"})) as server:
         assert source(server.address).read(PLENTY) == CREDENTIALS
 
 
-def test_an_endless_answer_is_refused_before_it_fills_the_memory(source: Make) -> None:
+def test_an_endless_response_is_refused(source: Make) -> None:
     def floods(exchange: Exchange) -> None:
         exchange.send(b"HTTP/1.1 200 OK\r\n\r\n")
         try:
@@ -500,9 +498,7 @@ def test_an_endless_answer_is_refused_before_it_fills_the_memory(source: Make) -
         ({}, "missing field: access_key_id"),
     ],
 )
-def test_the_rules_of_the_fields_hold_and_values_are_taken_as_they_are(
-    source: Make, data: dict[str, object], fault: str
-) -> None:
+def test_fields_are_checked_and_values_are_not_trimmed(source: Make, data: dict[str, object], fault: str) -> None:
     """C2, V7: no newline is dropped."""
     with FakeVault(read=answers(200, {"data": {"data": data, "metadata": {}}})) as server:
         assert fault in wrong(lambda: source(server.address).read(PLENTY))
@@ -530,9 +526,7 @@ def test_kv_version_1_has_the_fields_one_level_up(source: Make) -> None:
 
 @pytest.mark.parametrize("step", ["login", "read"])
 @pytest.mark.parametrize("status", [400, 403, 404, 500, 503])
-def test_a_server_that_echoes_all_it_was_sent_is_quoted_without_the_secrets(
-    source: Make, step: str, status: int
-) -> None:
+def test_a_server_that_echoes_every_request_is_quoted_without_secrets(source: Make, step: str, status: int) -> None:
     """V8, F9; `failure` searches for each of them."""
     fault = echoes(status, f"Upper: {SECRET_ID.upper()}", f"twice {SECRET_ID}{SECRET_ID}", "on\nlines\x1b[31m")
     with FakeVault(**{step: fault}) as server:
@@ -542,7 +536,7 @@ def test_a_server_that_echoes_all_it_was_sent_is_quoted_without_the_secrets(
 
 
 @pytest.mark.parametrize("secret_id", ['canary"quoted\\', "canary/%41+&=", "canary<&>'"])
-def test_secrets_are_struck_out_in_json_s_and_a_url_s_writing_too(source: Make, approle: Path, secret_id: str) -> None:
+def test_secrets_are_redacted_in_json_and_in_urls(source: Make, approle: Path, secret_id: str) -> None:
     """V8."""
     (approle / "secret_id").write_text(secret_id)
     with FakeVault(login=echoes(400, json.dumps(secret_id), secret_id)) as server:
@@ -550,20 +544,20 @@ def test_secrets_are_struck_out_in_json_s_and_a_url_s_writing_too(source: Make, 
 
 
 @pytest.mark.parametrize("said", ["canary%2Fpart+x%3D%3D", r"canary\/part+x==", r"canary\u002fpart%2Bx=\u003d"])
-def test_a_secret_that_is_quoted_in_part_is_struck_out_whole(source: Make, approle: Path, said: str) -> None:
+def test_a_secret_with_mixed_escapes_is_redacted_whole(source: Make, approle: Path, said: str) -> None:
     """V8, F9."""
     (approle / "secret_id").write_text("canary/part+x==")
     with FakeVault(login=answers(400, {"errors": [f"no {said} here"]})) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)).endswith("status 400: no … here")
 
 
-def test_what_a_server_says_is_cut_short(source: Make) -> None:
+def test_a_servers_message_is_bounded(source: Make) -> None:
     """V8: one line, of bounded length."""
     with FakeVault(login=answers(400, {"errors": ["x" * 10_000]})) as server:
         assert len(wrong(lambda: source(server.address).read(PLENTY))) < 600
 
 
-def test_a_secret_across_the_cut_is_struck_out_whole(source: Make) -> None:
+def test_a_secret_across_the_bound_is_redacted_whole(source: Make) -> None:
     """V8."""
     with FakeVault(login=answers(400, {"errors": ["x" * 495 + SECRET_ID]})) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)).endswith("…")
@@ -586,7 +580,7 @@ def along(server: FakeVault, status: int = 307) -> Fault:
 
 
 @pytest.mark.parametrize("status", [307, 308])
-def test_a_login_is_redirected_once_and_all_else_goes_where_it_ended(source: Make, status: int) -> None:
+def test_a_login_follows_one_redirect_and_later_requests_go_to_that_server(source: Make, status: int) -> None:
     """V5: a standby that names the active node. The token is for who gave it."""
     with FakeVault() as active, FakeVault(login=along(active, status)) as standby:
         assert source(standby.address).read(PLENTY) == CREDENTIALS
@@ -613,7 +607,7 @@ def test_a_redirect_on_the_same_server_is_followed(source: Make, step: str, targ
     assert any("moved" in asked for asked in server.steps)
 
 
-def test_a_read_is_not_redirected_to_another_server_and_the_token_does_not_go_there(source: Make) -> None:
+def test_the_token_is_not_sent_to_another_server_by_a_redirect(source: Make) -> None:
     """V5."""
     with FakeVault() as other, FakeVault(read=along(other)) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
@@ -623,7 +617,7 @@ def test_a_read_is_not_redirected_to_another_server_and_the_token_does_not_go_th
 
 
 @pytest.mark.parametrize("step", ["login", "read"])
-def test_a_second_redirect_is_wrong(source: Make, step: str) -> None:
+def test_a_second_redirect_is_an_error(source: Make, step: str) -> None:
     """V5."""
     with FakeVault(**{step: to("/v1/auth/approle/login" if step == "login" else "/v1/again")}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
@@ -640,21 +634,21 @@ def test_a_second_redirect_is_wrong(source: Make, step: str) -> None:
         "http://vault.example:99999/",
     ],
 )
-def test_a_redirect_to_what_is_no_server_is_wrong(source: Make, target: str) -> None:
+def test_a_redirect_to_an_invalid_url_is_an_error(source: Make, target: str) -> None:
     """V5, F9."""
     with FakeVault(login=to(target)) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)) == "login: redirect to an invalid URL"
     assert server.steps == [LOGGED_IN]
 
 
-def test_a_redirect_that_no_library_can_read_is_wrong(source: Make) -> None:
+def test_a_redirect_that_no_library_can_parse_is_an_error(source: Make) -> None:
     """V5."""
     with FakeVault(login=to("http://[::1/")) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)) == "the request failed: ValueError"
 
 
 @pytest.mark.parametrize("fault", [answers(307, {}), to("")])
-def test_a_redirect_that_names_no_place_is_wrong(source: Make, fault: Fault) -> None:
+def test_a_redirect_without_a_location_is_an_error(source: Make, fault: Fault) -> None:
     """V5."""
     with FakeVault(login=fault) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
@@ -685,7 +679,7 @@ def tls(authority: CertificateAuthority, tmp_path: Path) -> Iterator[Callable[..
 Front = Callable[..., TlsFront]
 
 
-def test_a_private_root_is_trusted_by_ca_or_in_the_node_s_bundle(
+def test_a_private_ca_is_trusted_by_ca_or_through_the_system_bundle(
     source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """V2, S8."""
@@ -696,7 +690,9 @@ def test_a_private_root_is_trusted_by_ca_or_in_the_node_s_bundle(
         assert source(front.address, trust=ca).read(PLENTY) == CREDENTIALS
 
 
-def test_ca_is_the_only_root_trusted(source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path) -> None:
+def test_only_the_certificates_of_ca_are_trusted(
+    source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path
+) -> None:
     """V2."""
     other = CertificateAuthority("Another").write(tmp_path, "other.pem")
     with FakeVault() as server:
@@ -710,7 +706,7 @@ def test_ca_is_the_only_root_trusted(source: Make, tls: Front, authority: Certif
     ("host", "expired", "words"),
     [("elsewhere.example", False, "Hostname mismatch"), ("localhost", True, "certificate has expired")],
 )
-def test_a_certificate_that_does_not_verify_is_wrong(
+def test_a_certificate_that_does_not_verify_is_an_error(
     source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path, host: str, words: str, *, expired: bool
 ) -> None:
     """V4."""
@@ -723,7 +719,7 @@ def test_a_certificate_that_does_not_verify_is_wrong(
     assert server.steps == []
 
 
-def test_an_unknown_root_is_wrong(source: Make, tls: Front) -> None:
+def test_an_unknown_ca_is_an_error(source: Make, tls: Front) -> None:
     """V4."""
     with FakeVault() as server:
         front = tls(server.address)
@@ -731,14 +727,14 @@ def test_an_unknown_root_is_wrong(source: Make, tls: Front) -> None:
     assert server.steps == []
 
 
-def test_tls_with_a_server_that_has_none_is_wrong(source: Make) -> None:
+def test_tls_with_a_plain_server_is_an_error(source: Make) -> None:
     """V4."""
     with FakeVault() as server:
         https = server.address.replace("http", "https")
         assert wrong(lambda: source(https).read(PLENTY)).startswith("TLS with the server failed: ")
 
 
-def test_no_tls_with_a_server_that_wants_it_is_wrong(source: Make, tls: Front) -> None:
+def test_plain_http_with_a_tls_server_is_an_error(source: Make, tls: Front) -> None:
     """V4."""
     with FakeVault() as server:
         plain = tls(server.address).address.replace("https", "http")
@@ -761,7 +757,7 @@ def test_no_tls_with_a_server_that_wants_it_is_wrong(source: Make, tls: Front) -
         ),
     ],
 )
-def test_a_bad_ca_is_wrong_and_nothing_is_asked(
+def test_an_invalid_ca_file_is_an_error_and_nothing_is_sent(
     source: Make, tls: Front, tmp_path: Path, content: bytes | None, words: str
 ) -> None:
     """V4."""
@@ -774,7 +770,7 @@ def test_a_bad_ca_is_wrong_and_nothing_is_asked(
     assert server.steps == []
 
 
-def test_a_ca_file_that_was_cut_off_in_its_second_certificate_is_wrong(
+def test_a_ca_file_with_a_truncated_second_certificate_is_an_error(
     source: Make, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """vault.4: the first certificate alone is a list, so a count of whole ones would not see it."""
@@ -787,14 +783,14 @@ def test_a_ca_file_that_was_cut_off_in_its_second_certificate_is_wrong(
         assert said.startswith("the file of ca= is not a list of PEM certificates: ")
 
 
-def test_a_directory_is_no_ca(source: Make, tmp_path: Path) -> None:
+def test_a_directory_as_ca_is_an_error(source: Make, tmp_path: Path) -> None:
     """V2."""
     assert "cannot use the file of ca=: not a regular file" in wrong(
         lambda: source("https://vault.example", f"&ca={tmp_path}").read(PLENTY)
     )
 
 
-def test_a_login_is_redirected_from_http_to_https_and_never_back(
+def test_a_redirect_from_http_to_https_is_followed_and_never_the_reverse(
     source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """V5."""
@@ -815,16 +811,14 @@ def test_a_login_is_redirected_from_http_to_https_and_never_back(
 
 
 @pytest.mark.parametrize("fault", [says(403), says(500), says(200, b"{}"), web_page, lost_request, to("/v1/again")])
-def test_a_server_that_does_not_end_the_token_does_no_harm(source: Make, fault: Fault) -> None:
+def test_a_failed_revocation_is_ignored(source: Make, fault: Fault) -> None:
     """V5."""
     with FakeVault(revoke=fault) as server:
         assert source(server.address).read(PLENTY) == CREDENTIALS
 
 
 @pytest.mark.parametrize("fault", [silence, drips])
-def test_the_end_of_the_token_is_not_waited_for_longer_than_its_time(
-    source: Make, monkeypatch: pytest.MonkeyPatch, fault: Fault
-) -> None:
+def test_the_revocation_takes_at_most_five_seconds(source: Make, monkeypatch: pytest.MonkeyPatch, fault: Fault) -> None:
     """V5: 5 s of however much is left."""
     assert client.REVOKE_TIMEOUT == 5
     monkeypatch.setattr(client, "REVOKE_TIMEOUT", 0.2)
@@ -833,7 +827,7 @@ def test_the_end_of_the_token_is_not_waited_for_longer_than_its_time(
     assert server.steps == [LOGGED_IN, READ, REVOKED]
 
 
-def test_a_redirect_does_not_give_the_end_of_the_token_more_time(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_redirect_does_not_extend_the_time_of_the_revocation(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """V5: 5 s in all."""
     limits: list[float] = []
     send = client._Adapter._send
@@ -857,7 +851,7 @@ def test_a_redirect_does_not_give_the_end_of_the_token_more_time(source: Make, m
     assert limits[3] <= 2
 
 
-def test_each_exchange_has_ten_seconds_to_connect_and_ten_for_its_answer() -> None:
+def test_a_request_has_ten_seconds_to_connect_and_ten_for_the_response() -> None:
     """V4."""
     assert (client.CONNECT_TIMEOUT, client.READ_TIMEOUT, client._Adapter.max_seconds) == (10, 10, 20)
 
@@ -865,7 +859,7 @@ def test_each_exchange_has_ten_seconds_to_connect_and_ten_for_its_answer() -> No
 # V6, and what is imported
 
 
-def test_a_malformed_variable_refuses_it_before_anything_else_is_looked_at(source: Make, approle: Path) -> None:
+def test_a_malformed_variable_is_an_error_before_anything_else_is_checked(source: Make, approle: Path) -> None:
     """V6: even a source that would be absent."""
     approle.rename(approle.with_name("away"))
     with FakeVault() as server:
@@ -875,7 +869,7 @@ def test_a_malformed_variable_refuses_it_before_anything_else_is_looked_at(sourc
     assert server.steps == []
 
 
-def test_nothing_heavy_is_imported_before_a_source_is_read_so_far_as_to_need_it() -> None:
+def test_hvac_is_imported_only_when_a_request_is_sent() -> None:
     """A source that is absent, or passed over, costs no start-up time."""
     program = """
 import sys
@@ -894,7 +888,7 @@ except SourceUnavailable:
     assert done.stdout == "\n"
 
 
-def test_no_thread_is_left_when_all_is_answered(source: Make) -> None:
+def test_no_thread_is_left_after_a_read(source: Make) -> None:
     before = threading.active_count()
     with FakeVault() as server:
         source(server.address).read(PLENTY)

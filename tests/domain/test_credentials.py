@@ -33,7 +33,7 @@ def said(error: BaseException) -> str:
 # The list
 
 
-def test_a_list_is_its_items_in_order_each_named_as_it_was_written() -> None:
+def test_items_keep_their_order_and_their_text() -> None:
     """C1, C4."""
     vault = "https://vault.example:8200/team/s3?auth=kubernetes&role=training"
     assert parse_creds(f"secret:/var/run/secrets/s3,file:conf/s3,vault:{vault}", b"/home/u") == [
@@ -98,7 +98,7 @@ def test_a_directory_is_taken_literally_and_against_the_working_directory(
         ("vault:https://h/p?auth=approle&approle=/a,b", "-creds item 2 has no colon"),
     ],
 )
-def test_a_list_that_does_not_parse_is_refused_by_the_place_of_the_item(text: str, fault: str) -> None:
+def test_an_invalid_list_is_refused_by_the_number_of_its_item(text: str, fault: str) -> None:
     """C6, F9."""
     with pytest.raises(CredentialsError) as raised:
         parse_creds(text, b"/w")
@@ -177,9 +177,7 @@ def test_any_other_field_is_refused_and_named(field: str) -> None:
         (f"{CANARY}\ud800", "unprintable"),
     ],
 )
-def test_a_value_that_none_may_have_is_refused_by_its_field_and_never_quoted(
-    field: str, value: str, fault: str
-) -> None:
+def test_an_invalid_value_is_refused_by_its_field_and_never_quoted(field: str, value: str, fault: str) -> None:
     """C2, F9."""
     with pytest.raises(CredentialsError, match=f"{fault}.*: {field}$") as raised:
         parse_credentials({**KEYS, field: value})
@@ -187,7 +185,7 @@ def test_a_value_that_none_may_have_is_refused_by_its_field_and_never_quoted(
 
 
 @pytest.mark.parametrize("field", ["access_key_id", "session_token"])
-def test_what_goes_out_in_a_header_is_ascii(field: str) -> None:
+def test_fields_sent_in_headers_must_be_ascii(field: str) -> None:
     with pytest.raises(CredentialsError, match=f"not ASCII: {field}") as raised:
         parse_credentials({**KEYS, field: f"{CANARY}é"})
     assert CANARY not in said(raised.value)
@@ -220,14 +218,14 @@ def test_an_endpoint_is_a_server_and_nothing_more(endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ["http://my_store:9000", "https://s3.a_b.example"])
-def test_an_endpoint_whose_host_no_request_can_be_sent_to_is_refused_by_its_field(endpoint: str) -> None:
+def test_an_endpoint_host_with_an_underscore_is_refused(endpoint: str) -> None:
     """C3, C4."""
     with pytest.raises(CredentialsError, match="underscore: endpoint"):
         parse_credentials({**KEYS, "endpoint": endpoint})
 
 
 @pytest.mark.parametrize("region", ["eu_west", "-a", "a-", "a.b", "a/b", "x@evil.example", "12", "a" * 64, "é"])
-def test_a_region_is_a_host_label_since_it_stands_in_a_host(region: str) -> None:
+def test_a_region_that_is_not_a_host_label_is_refused(region: str) -> None:
     """C3: AWS's regional endpoint is made of it."""
     with pytest.raises(CredentialsError, match="invalid region"):
         parse_credentials({**KEYS, "region": region})
@@ -267,7 +265,7 @@ def forever() -> float:
     return 60.0
 
 
-def test_the_first_source_that_answers_is_used_and_no_other_is_asked() -> None:
+def test_the_first_available_source_is_used_and_no_other_is_read() -> None:
     """C4."""
     first = Scripted("secret:/a", SourceUnavailable("no such directory"))
     second = Scripted("file:/b", CREDENTIALS)
@@ -276,7 +274,7 @@ def test_the_first_source_that_answers_is_used_and_no_other_is_asked() -> None:
     assert third.budgets == []
 
 
-def test_a_source_that_is_wrong_stops_the_run_and_is_named() -> None:
+def test_an_invalid_source_stops_the_run_and_is_named() -> None:
     """C4."""
     second = Scripted("file:/b", CREDENTIALS)
     with pytest.raises(CredentialsError, match=r"^secret:/a: empty field: region$"):
@@ -284,7 +282,7 @@ def test_a_source_that_is_wrong_stops_the_run_and_is_named() -> None:
     assert second.budgets == []
 
 
-def test_when_none_answers_each_is_named_with_its_reason() -> None:
+def test_if_no_source_is_available_each_is_named_with_its_reason() -> None:
     """C4."""
     sources = [
         Scripted("secret:/a", SourceUnavailable("no such directory")),
@@ -298,7 +296,7 @@ def test_when_none_answers_each_is_named_with_its_reason() -> None:
     )
 
 
-def test_each_source_may_take_half_of_the_time_that_is_left() -> None:
+def test_each_source_may_use_half_of_the_remaining_time() -> None:
     """V4."""
     left = iter([8.0, 4.0, 2.0])
     sources = [Scripted(f"secret:/{name}", SourceUnavailable("gone")) for name in "abc"]
@@ -308,7 +306,7 @@ def test_each_source_may_take_half_of_the_time_that_is_left() -> None:
 
 
 @pytest.mark.parametrize("left", [0.0, -1.0])
-def test_a_source_with_no_time_left_is_not_asked(left: float) -> None:
+def test_a_source_with_no_time_left_is_not_read(left: float) -> None:
     """C6: running out of time is an error of the credentials here."""
     source = Scripted("secret:/a", CREDENTIALS)
     with pytest.raises(CredentialsError, match=r"^secret:/a: no time left to read it$"):
@@ -316,7 +314,7 @@ def test_a_source_with_no_time_left_is_not_asked(left: float) -> None:
     assert source.budgets == []
 
 
-def test_each_name_is_told_at_its_turn() -> None:
+def test_each_name_is_announced_before_its_source_is_read() -> None:
     told: list[str] = []
     sources = [
         Scripted("secret:/a", SourceUnavailable("gone")),

@@ -34,7 +34,7 @@ from publish.domain.server_url import Origin, parse_proxy_url
         "http://" + ".".join(["a" * 63] * 3 + ["b" * 61]),
     ],
 )
-def test_a_host_with_an_optional_port_is_taken_as_it_is(url: str) -> None:
+def test_a_host_with_an_optional_port_is_kept_unchanged(url: str) -> None:
     assert parse_proxy_url(url) == url
 
 
@@ -116,7 +116,7 @@ def test_every_ipv6_address_is_a_host(address: ipaddress.IPv6Address) -> None:
 
 
 @given(st.text(alphabet="0123456789abcdef:.", max_size=20))
-def test_what_is_no_ipv6_address_is_no_host_in_brackets(text: str) -> None:
+def test_brackets_hold_exactly_the_ipv6_addresses(text: str) -> None:
     try:
         ipaddress.IPv6Address(text)
     except ValueError:
@@ -127,7 +127,7 @@ def test_what_is_no_ipv6_address_is_no_host_in_brackets(text: str) -> None:
 
 
 @given(st.text())
-def test_what_is_taken_prints_as_it_was_and_what_is_not_raises_one_error(text: str) -> None:
+def test_any_text_is_formatted_unchanged_or_raises_one_error(text: str) -> None:
     try:
         origin, rest = Origin.split(text)
     except ConfigError:

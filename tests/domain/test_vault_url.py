@@ -22,7 +22,7 @@ def at(path: str = "team/s3", query: str = K8S) -> VaultUrl:
     return parse_vault_url(f"https://vault.example:8200/{path}?{query}")
 
 
-def test_kubernetes_with_nothing_but_a_role_has_the_defaults_of_the_table() -> None:
+def test_kubernetes_defaults() -> None:
     """V2."""
     location = at()
     assert location == VaultUrl(SERVER, "team/s3", LOGIN, "secret", 2, None, None, None)
@@ -31,14 +31,14 @@ def test_kubernetes_with_nothing_but_a_role_has_the_defaults_of_the_table() -> N
     )
 
 
-def test_approle_with_nothing_but_a_directory_has_the_defaults_of_the_table() -> None:
+def test_approle_defaults() -> None:
     """V2."""
     location = parse_vault_url("http://vault/s3?auth=approle&approle=/home/u/.config/vault-approle")
     assert location == VaultUrl(Origin("http", "vault", None), "s3", AppRoleAuth(b"/home/u/.config/vault-approle"))
     assert location.login.mount == "approle"
 
 
-def test_every_key_is_taken() -> None:
+def test_every_key_is_parsed() -> None:
     """V2."""
     location = at(
         query="mount=kv&auth=kubernetes&role=r&ca=/ca.pem&proxy=http%3A%2F%2Fproxy.example%3A3128"
@@ -203,14 +203,14 @@ def test_every_other_location_is_refused_for_its_reason(path: str, query: str, f
         ("https:///", "host"),
     ],
 )
-def test_a_server_that_cannot_be_one_is_refused_and_never_quoted(server: str, fault: str) -> None:
+def test_an_invalid_server_is_refused_and_never_quoted(server: str, fault: str) -> None:
     """V3, F9."""
     with pytest.raises(ConfigError, match=fault) as raised:
         parse_vault_url(f"{server}/team/s3?{K8S}")
     assert "hunter2" not in "".join(traceback.format_exception(raised.value))
 
 
-def test_a_private_root_has_no_use_without_tls() -> None:
+def test_ca_without_tls_is_refused() -> None:
     """V3."""
     with pytest.raises(ConfigError, match="ca= requires https://"):
         parse_vault_url(f"http://vault.example/team/s3?{K8S}&ca=/ca.pem")

@@ -99,7 +99,7 @@ def test_a_proxy_carries_every_request_of_the_program(proxy: TinyProxy, seaweedf
         assert not through(job.wire)
 
 
-def test_a_store_behind_tls_is_reached_through_a_proxys_tunnel(
+def test_a_tls_store_is_reached_through_a_proxys_tunnel(
     proxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
     """P3"""
@@ -153,7 +153,7 @@ def test_a_proxy_that_refuses_the_tunnel_is_final(
 
 
 @pytest.mark.parametrize("target", ["http", "https"])
-def test_a_proxy_that_is_not_there_is_not_gone_around(
+def test_an_unreachable_proxy_is_not_bypassed(
     target: str, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
     """P3, S2"""
@@ -183,7 +183,7 @@ def test_a_reply_that_is_lost_behind_a_proxy_leaves_a_put_unknown(
 
 
 @pytest.mark.parametrize("target", ["http", "https"])
-def test_a_store_that_the_proxy_cannot_reach_is_tried_again(
+def test_a_store_that_the_proxy_cannot_reach_is_retried(
     target: str, proxy: TinyProxy, place: Place, trust: str
 ) -> None:
     """S2"""
@@ -194,15 +194,13 @@ def test_a_store_that_the_proxy_cannot_reach_is_tried_again(
         )
 
 
-def test_a_store_whose_private_authority_is_trusted_works(
-    place: Place, wire: Wire, tls: Callable[..., str], trust: str
-) -> None:
+def test_a_store_with_a_trusted_private_ca_works(place: Place, wire: Wire, tls: Callable[..., str], trust: str) -> None:
     """S8"""
     works(place.store(tls(wire.endpoint), settings=ConnectionSettings(None, trust, 20.0)))
 
 
 @pytest.mark.parametrize("flaw", ["untrusted", "for another host", "expired"])
-def test_a_store_whose_certificate_does_not_verify_is_told_at_once(
+def test_a_store_whose_certificate_does_not_verify_fails_at_once(
     flaw: str, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
     """S8: before a secret or a request goes out."""
@@ -215,15 +213,13 @@ def test_a_store_whose_certificate_does_not_verify_is_told_at_once(
     assert wire.asked == []
 
 
-def test_tls_to_a_store_without_it_is_told_at_once(place: Place, wire: Wire, trust: str) -> None:
+def test_tls_to_a_plain_store_fails_at_once(place: Place, wire: Wire, trust: str) -> None:
     store = place.store(wire.endpoint.replace("http:", "https:"), settings=ConnectionSettings(None, trust, 5.0))
     with pytest.raises(PermanentFault, match="https"):
         store.list_entries(Namespace.PUB, None)
 
 
-def test_a_store_with_tls_asked_without_is_a_failure(
-    place: Place, wire: Wire, tls: Callable[..., str], trust: str
-) -> None:
+def test_plain_http_to_a_tls_store_fails(place: Place, wire: Wire, tls: Callable[..., str], trust: str) -> None:
     store = place.store(tls(wire.endpoint).replace("https:", "http:"), settings=ConnectionSettings(None, trust, 5.0))
     with pytest.raises(StoreFault):
         store.list_entries(Namespace.PUB, None)

@@ -127,7 +127,7 @@ def test_each_login_reads_the_secret_and_leaves_no_token(
     assert admin.tokens() == before
 
 
-def test_each_login_by_tls_with_a_private_root(
+def test_each_login_by_tls_with_a_private_ca(
     vault: OpenBao, authority: CertificateAuthority, secret: Secret, login: Login, tmp_path: Path
 ) -> None:
     """V2, S8: `ca=`, or the node's own bundle."""
@@ -162,7 +162,7 @@ def test_other_mounts_of_the_engine_and_of_the_method(vault: OpenBao, admin: Adm
 @pytest.mark.parametrize(
     ("written", "asked"), [("a,b", "a%2Cb"), ("a%2Fb", "a%252Fb"), ("a+b;c=d&e", "a+b;c=d%26e"), ("café", "café")]
 )
-def test_a_path_with_every_kind_of_letter(
+def test_a_path_with_every_kind_of_character(
     vault: OpenBao, admin: Admin, approle: Login, written: str, asked: str
 ) -> None:
     """V3: decoded once, and what Vault decodes is the path again."""
@@ -189,7 +189,7 @@ def test_a_namespace(tmp_path: Path, approle: Login) -> None:
         server.stop()
 
 
-def test_a_token_that_cannot_be_revoked_does_no_harm(vault: OpenBao, secret: Secret, approle: Login) -> None:
+def test_a_token_that_cannot_be_revoked_is_ignored(vault: OpenBao, secret: Secret, approle: Login) -> None:
     """V5: a batch token."""
     assert read(f"{vault.address}/{secret.path}?{approle(secret.policy, token_type='batch')}") == CREDENTIALS
 
@@ -204,7 +204,7 @@ def test_the_latest_version_is_read(vault: OpenBao, admin: Admin, secret: Secret
 # What does not
 
 
-def test_refused_logins_are_wrong(
+def test_refused_logins_are_errors(
     vault: OpenBao, secret: Secret, approle: Login, kubernetes: Login, reviews: TokenReview, tmp_path: Path
 ) -> None:
     """V4, V8."""
@@ -233,14 +233,14 @@ def test_refused_logins_are_wrong(
     assert wrong(f"{place}?{role}&token={token}").startswith("login: the server responded with status ")
 
 
-def test_a_secret_id_that_is_used_up_is_wrong(vault: OpenBao, secret: Secret, approle: Login) -> None:
+def test_a_used_up_secret_id_is_an_error(vault: OpenBao, secret: Secret, approle: Login) -> None:
     """V4."""
     location = f"{vault.address}/{secret.path}?{approle(secret.policy, secret_id_num_uses=1)}"
     assert read(location) == CREDENTIALS
     assert wrong(location).startswith("login: the server responded with status 400")
 
 
-def test_refused_reads_are_wrong_and_leave_no_token(
+def test_refused_reads_are_errors_and_leave_no_token(
     vault: OpenBao, admin: Admin, secret: Secret, approle: Login
 ) -> None:
     """V4, V5."""
@@ -260,7 +260,7 @@ def test_refused_reads_are_wrong_and_leave_no_token(
     assert admin.tokens() == before
 
 
-def test_version_1_read_as_version_2_is_wrong(vault: OpenBao, admin: Admin, approle: Login) -> None:
+def test_version_1_read_as_version_2_is_an_error(vault: OpenBao, admin: Admin, approle: Login) -> None:
     """V4."""
     mount = f"kv-{secrets.token_hex(4)}"
     admin.mount_kv(mount, 1)
@@ -278,7 +278,7 @@ def test_version_1_read_as_version_2_is_wrong(vault: OpenBao, admin: Admin, appr
         ({"access_key_id": "AKID"}, "missing field: secret_access_key"),
     ],
 )
-def test_a_secret_with_wrong_fields_is_wrong(
+def test_a_secret_with_invalid_fields_is_an_error(
     vault: OpenBao, admin: Admin, secret: Secret, approle: Login, fields: dict[str, object], words: str
 ) -> None:
     """C2, V7."""
@@ -286,7 +286,7 @@ def test_a_secret_with_wrong_fields_is_wrong(
     assert words in wrong(f"{vault.address}/{secret.path}?{approle(secret.policy)}")
 
 
-def test_a_sealed_server_is_wrong(approle: Login) -> None:
+def test_a_sealed_server_is_an_error(approle: Login) -> None:
     """V4: it is there, and nothing is tried again."""
     server = OpenBao()
     try:
@@ -298,7 +298,7 @@ def test_a_sealed_server_is_wrong(approle: Login) -> None:
         server.stop()
 
 
-def test_a_server_that_is_gone_is_absent(vault: OpenBao, secret: Secret, approle: Login) -> None:
+def test_a_stopped_server_is_unavailable(vault: OpenBao, secret: Secret, approle: Login) -> None:
     """V4."""
     port = free_ports(1)[0]
     said = absent(f"http://127.0.0.1:{port}/{secret.path}?{approle(secret.policy)}")
@@ -356,7 +356,7 @@ def test_a_proxy_carries_tls_to_the_server(
     assert wrong(location).startswith("cannot verify the TLS certificate of the server")
 
 
-def test_a_proxy_by_tls_is_verified_against_the_node_s_roots_and_never_ca(
+def test_a_tls_proxy_is_verified_with_the_system_bundle_and_never_with_ca(
     vault: OpenBao,
     authority: CertificateAuthority,
     secret: Secret,
@@ -385,7 +385,7 @@ def test_a_proxy_by_tls_is_verified_against_the_node_s_roots_and_never_ca(
 
 
 @pytest.mark.tinyproxy
-def test_a_proxy_that_refuses_to_connect_is_wrong(
+def test_a_proxy_that_refuses_to_connect_is_an_error(
     vault: OpenBao, authority: CertificateAuthority, secret: Secret, approle: Login, tmp_path: Path
 ) -> None:
     """V4."""
@@ -398,9 +398,7 @@ def test_a_proxy_that_refuses_to_connect_is_wrong(
         proxy.stop()
 
 
-def test_a_proxy_that_is_gone_is_absent_and_nothing_goes_around_it(
-    vault: OpenBao, secret: Secret, approle: Login
-) -> None:
+def test_a_stopped_proxy_is_unavailable_and_not_bypassed(vault: OpenBao, secret: Secret, approle: Login) -> None:
     """V4, P3."""
     proxy = f"http://127.0.0.1:{free_ports(1)[0]}"
     said = absent(f"{vault.address}/{secret.path}?{approle(secret.policy)}&proxy={proxy}")
