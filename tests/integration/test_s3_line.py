@@ -208,7 +208,7 @@ def test_a_store_whose_certificate_does_not_verify_fails_at_once(
     endpoint = tls(wire.endpoint, host, expired=flaw == "expired")
     store = place.store(endpoint, settings=ConnectionSettings(None, BUNDLE if flaw == "untrusted" else trust, 5.0))
     for call in (lambda: store.list_entries(Namespace.PUB, None), lambda: store.create(Namespace.PUB, NAME)):
-        with pytest.raises(PermanentFault, match="trusts its certificate's authority"):
+        with pytest.raises(PermanentFault, match="trusts the CA of its certificate"):
             call()
     assert wire.asked == []
 
