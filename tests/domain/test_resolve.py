@@ -68,7 +68,7 @@ def test_a_save_is_published_once() -> None:
 def test_a_save_that_is_not_there_is_not_published() -> None:
     """publish.2."""
     store = FakeStore()
-    with pytest.raises(ConfigError, match="no save to publish: run/5"):
+    with pytest.raises(ConfigError, match="save not found below the root: run/5"):
         publish(store, Entry.of(1, 5, b"run/5"))
     assert store.areas[Namespace.PUB] == set()
 

@@ -139,9 +139,13 @@ def test_the_log_is_read_at_the_start_and_a_foreign_name_ends_it() -> None:
     """L4: naming all that there are."""
     run = Run()
     run.store.areas[Namespace.PUB] |= {b"foreign", b"README", Entry.of(1, 1, b"x").name}
-    with pytest.raises(FormatError, match=re.escape("pub/: not the name of a publication: README")) as caught:
+    with pytest.raises(
+        FormatError, match=re.escape("pub/: unrecognised entry (move it out of the folder): README")
+    ) as caught:
         run.watch.begin()
-    assert [str(fault) for fault in caught.value.more] == ["pub/: not the name of a publication: foreign"]
+    assert [str(fault) for fault in caught.value.more] == [
+        "pub/: unrecognised entry (move it out of the folder): foreign"
+    ]
 
 
 def test_a_foreign_name_that_comes_later_does_not_end_it() -> None:
