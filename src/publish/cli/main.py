@@ -139,10 +139,10 @@ def _root(common: Common, wanted: Options) -> Root:
 
 
 def _check_proxy(url: str) -> None:
-    from publish.domain import proxy  # noqa: PLC0415  (start-up: seldom given)
+    from publish.domain.server_url import parse_proxy_url  # noqa: PLC0415  (start-up: seldom given)
 
     try:
-        proxy.check(url)
+        parse_proxy_url(url)
     except ConfigError as error:
         raise UsageError(f"-proxy: {error}") from error
 

@@ -90,7 +90,7 @@ class Output:
             self._tell(b"\r\x1b[K")
 
     def _line(self, text: str) -> bytes:
-        return escape(text if self._concealed is None else self._concealed.strike(text))
+        return escape(text if self._concealed is None else self._concealed.redact(text))
 
     def _tell(self, line: bytes) -> None:
         with suppress(OSError):

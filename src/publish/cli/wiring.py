@@ -14,7 +14,7 @@ from publish.domain.root import PosixRoot, S3Root
 
 if TYPE_CHECKING:
     from publish.cli.deadline import Deadline
-    from publish.domain.credentials import Credentials, Item, Source
+    from publish.domain.credentials import Credentials, Source, SourceSpec
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -43,14 +43,14 @@ def directory(job: Job, root: PosixRoot, enter: Callable[[str], None] = lambda _
     )
 
 
-def sources(job: Job) -> list[Item]:
+def sources(job: Job) -> list[SourceSpec]:
     """What `-creds` lists. Raises CredentialsError, before any of it is looked at and however little time there is."""
     from publish.domain.credentials import parse_creds  # noqa: PLC0415  (start-up)
 
     return parse_creds(job.common.creds or "", _base_of_sources())
 
 
-def bucket(job: Job, root: S3Root, items: Sequence[Item], deadline: Deadline, *, lasting: bool = False) -> Bucket:
+def bucket(job: Job, root: S3Root, items: Sequence[SourceSpec], deadline: Deadline, *, lasting: bool = False) -> Bucket:
     """A root in a bucket. `lasting`: a watch's, which outlives a store's restart and its own credentials.
 
     Raises CredentialsError.
@@ -69,16 +69,16 @@ def bucket(job: Job, root: S3Root, items: Sequence[Item], deadline: Deadline, *,
 
     from publish.adapters.ca_bundle import system_ca_bundle  # noqa: PLC0415  (start-up)
     from publish.adapters.clock import SystemClock, SystemRandom  # noqa: PLC0415  (start-up)
-    from publish.adapters.s3 import Line, S3Store  # noqa: PLC0415  (start-up)
+    from publish.adapters.s3 import ConnectionSettings, S3Store  # noqa: PLC0415  (start-up)
     from publish.domain.credential_refresh import CredentialRefresher  # noqa: PLC0415  (start-up)
     from publish.domain.probe import probe  # noqa: PLC0415  (start-up)
 
     timeout = job.common.timeout
     limits = RetryLimits.for_timeout(timeout, long_running=lasting)
-    line = Line(job.common.proxy, system_ca_bundle(), timeout, reach=limits.connect_timeout)
+    settings = ConnectionSettings(job.common.proxy, system_ca_bundle(), timeout, limits.connect_timeout)
 
     def connect(credentials: Credentials) -> S3Store:
-        return S3Store(root, credentials, line)
+        return S3Store(root, credentials, settings)
 
     store = connect(credentials)
     entropy = SystemRandom()
@@ -107,28 +107,19 @@ def _silence_libraries() -> None:
     logging.getLogger().addHandler(logging.NullHandler())
 
 
-def _source(item: Item, job: Job) -> Source:
+def _source(item: SourceSpec, job: Job) -> Source:
     """The source that an item of `-creds` names, built when its turn has come."""
-    from publish.adapters import secret_files as files  # noqa: PLC0415  (start-up)
-    from publish.domain.credentials import FileItem, SecretItem  # noqa: PLC0415  (start-up)
+    from publish.adapters.secret_files import directory_source  # noqa: PLC0415  (start-up)
+    from publish.domain.credentials import DirectorySpec  # noqa: PLC0415  (start-up)
 
-    if isinstance(item, SecretItem):
-        return files.SecretDirectory(item.name, item.path)
-    if isinstance(item, FileItem):
-        return files.PrivateDirectory(item.name, item.path)
+    if isinstance(item, DirectorySpec):
+        return directory_source(item)
 
     _silence_libraries()
     from publish.adapters.ca_bundle import system_ca_bundle  # noqa: PLC0415  (start-up)
     from publish.adapters.vault import VaultSource  # noqa: PLC0415  (start-up)
 
-    return VaultSource(
-        item.name,
-        item.location,
-        trust=system_ca_bundle(),
-        environment=job.env,
-        read_directory=files.read_private_directory,
-        read_file=files.read_secret_file,
-    )
+    return VaultSource(item.name, item.location, ca_bundle=system_ca_bundle(), environment=job.env)
 
 
 def _base_of_sources() -> bytes:
