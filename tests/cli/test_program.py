@@ -64,7 +64,9 @@ def test_each_foreign_name_in_the_log_is_a_line_up_to_twenty(root: Path, count: 
     for number in range(count):
         (root / "pub" / f"foreign{number:02}").touch()
     notes = run("resolve", "-checkpoint", root).notes
-    told = [f"pub/: not the name of a publication: foreign{number:02}" for number in range(min(count, 20))]
+    told = [
+        f"pub/: unrecognised entry (move it out of the folder): foreign{number:02}" for number in range(min(count, 20))
+    ]
     assert notes == told + [f"and {count - 20} more"] * (count > 20)
 
 
