@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from publish.cli.output import Output
-    from publish.cli.verbs.common import Verb
 
 # Faults of one kind that are printed one by one; the others are counted.
 MAX_FAULTS_SHOWN = 20

@@ -190,7 +190,9 @@ def _open_s3(
     line, output = invocation.line, invocation.output
 
     def resolve() -> tuple[str, Credentials]:
-        found = resolve_credentials((_source(item, invocation) for item in items), deadline.remaining, deadline.enter_source)
+        found = resolve_credentials(
+            (_source(item, invocation) for item in items), deadline.remaining, deadline.enter_source
+        )
         # Never withdrawn: after a refresh the store may still echo the previous credentials.
         output.redact(found[1].secret_access_key, found[1].session_token or "")
         return found
@@ -211,6 +213,7 @@ def _open_s3(
     def connect(credentials: Credentials) -> S3Store:
         return S3Store(root, credentials, connection)
 
+    log_prefix = invocation.verb.name if long_running else "store"
     store = connect(credentials)
     random = SystemRandom()
     retrying = RetryingStore(
@@ -221,7 +224,7 @@ def _open_s3(
         started=invocation.started,
         refresh=CredentialRefresher(credentials, resolve, connect, output.log) if long_running else None,
         on_retry=lambda step, fault, remaining: output.log(
-            f"{invocation.verb.name}: {step} failed, retrying for up to {remaining:.0f}s: {fault}"
+            f"{log_prefix}: {step} failed, retrying for up to {remaining:.0f}s: {fault}"
         ),
         enter_step=deadline.enter_request,
     )

@@ -11,7 +11,7 @@ from publish.domain.errors import UsageError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Generic, TypeVar
+    from typing import Any, Generic, TypeVar
 
     T = TypeVar("T")
 else:
@@ -129,7 +129,7 @@ class HelpRequested(Exception):
     """-h or -help was given; what follows it does not count."""
 
 
-def parse(flags: Sequence[Flag[object]], arguments: Sequence[str], env: Mapping[str, str]) -> CommandLine:
+def parse(flags: Sequence[Flag[Any]], arguments: Sequence[str], env: Mapping[str, str]) -> CommandLine:
     """Takes flags until the first positional or `--`. Raises UsageError and HelpRequested."""
     by_name = {flag.name: flag for flag in flags}
     values: dict[str, list[object]] = {}

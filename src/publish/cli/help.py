@@ -85,7 +85,7 @@ def _flag(verb: Verb, flag: Flag[Any]) -> list[str]:
         notes.append(f"required for {flag.only_for}" if flag.required else f"only for {flag.only_for}")
     elif flag.required:
         notes.append("required")
-    if flag.default:
+    if flag.default and flag.metavar:
         notes.append(f"default {flag.default}")
     head = f"  {flag.synopsis}" + (f" ({', '.join(notes)})" if notes else "")
     return [head, *wrap(flag.about, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)]

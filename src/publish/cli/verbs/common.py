@@ -81,9 +81,7 @@ class Verb:
 class Invocation:
     """One run of a verb."""
 
-    def __init__(
-        self, verb: Verb, line: CommandLine, env: Mapping[str, str], output: Output, started: float
-    ) -> None:
+    def __init__(self, verb: Verb, line: CommandLine, env: Mapping[str, str], output: Output, started: float) -> None:
         """`started` is the moment of `time.monotonic`, in seconds, from which `-timeout` counts."""
         self.verb = verb
         self.line = line
@@ -123,9 +121,7 @@ def attempt_name(line: CommandLine) -> bytes:
     return path(value)
 
 
-CHECKPOINT = Flag(
-    "checkpoint", path, "ROOT", "the checkpoint root: a directory or s3://BUCKET/PREFIX", required=True
-)
+CHECKPOINT = Flag("checkpoint", path, "ROOT", "the checkpoint root: a directory or s3://BUCKET/PREFIX", required=True)
 CREDS = Flag(
     "creds",
     text,

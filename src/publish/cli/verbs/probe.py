@@ -8,6 +8,7 @@ from publish.cli.verbs.common import EXIT_OK, ONLY_S3, S3_FLAGS, Invocation, Ver
 
 CHECKPOINT = Flag("checkpoint", path, "s3://BUCKET/PREFIX", "the checkpoint root", required=True)
 
+
 def run(invocation: Invocation) -> int:
     """Probes the store and prints what answered. Raises PublishError."""
     invocation.output.print_result(backends.run(invocation, lambda opened: opened.probe()))

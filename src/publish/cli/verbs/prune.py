@@ -13,9 +13,7 @@ KEEP = Flag("keep", positive, "N", "how many of the latest publications to keep,
 def run(invocation: Invocation) -> int:
     """Keeps the latest publications and removes the others. Raises PublishError."""
     keep = invocation.line[KEEP]
-    complete = backends.run(
-        invocation, lambda opened: prune(opened.store, opened.reporter, keep, opened.parallel)
-    )
+    complete = backends.run(invocation, lambda opened: prune(opened.store, opened.reporter, keep, opened.parallel))
     return EXIT_OK if complete else EXIT_FAILURE
 
 
