@@ -13,6 +13,7 @@ from publish.cli.reporter import Reporter
 from publish.cli.verbs.common import CHECKPOINT, CREDS, ONLY_DIRECTORIES, ONLY_S3, PROXY, TIMEOUT
 from publish.domain.entry import to_text
 from publish.domain.errors import ConfigError, UsageError
+from publish.domain.light_typing import TypeVar
 from publish.domain.retry import RetryLimits
 from publish.domain.retrying_store import RetryingStore
 from publish.domain.root import is_directory_path, is_s3_url, parse_directory, parse_s3_url
@@ -20,16 +21,16 @@ from publish.domain.root import is_directory_path, is_s3_url, parse_directory, p
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import TypeVar
 
     from publish.cli.verbs.common import Invocation
     from publish.domain.credentials import Credentials, Item, Source
     from publish.domain.ports import ParallelMap
     from publish.domain.root import PosixRoot, Root, S3Root
 
-    In = TypeVar("In")
-    Out = TypeVar("Out")
-    T = TypeVar("T")
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+T = TypeVar("T")
 
 # Requests in flight while a prune removes saves; at least the number of the probe's racing writers.
 _WORKERS = 16

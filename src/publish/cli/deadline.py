@@ -10,13 +10,14 @@ from __future__ import annotations
 from time import monotonic
 
 from publish.domain.errors import CredentialsError, PublishError, TimedOut
+from publish.domain.light_typing import TypeVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeVar
 
-    T = TypeVar("T")
+
+T = TypeVar("T")
 
 
 class Deadline:

@@ -7,24 +7,14 @@ from __future__ import annotations
 
 from publish.domain.entry import MAX_UINT64
 from publish.domain.errors import UsageError
+from publish.domain.light_typing import Generic, TypeVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Generic, TypeVar
+    from typing import Any
 
-    T = TypeVar("T")
-else:
-    # Importing `typing` takes longer than everything else that `resolve` imports.
-    T = None
-
-    class Generic:
-        """Stands in for typing.Generic at run time."""
-
-        def __class_getitem__(cls, _: object) -> type:
-            """`Flag[int]` is `Flag`."""
-            return cls
-
+T = TypeVar("T")
 
 # The words of Go's strconv.ParseBool.
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import NamedTuple, Protocol
 
 from publish.domain.errors import ConfigError, CredentialsError, SourceUnavailable
+from publish.domain.light_typing import NamedTuple, Protocol
 from publish.domain.server_url import parse_origin
 from publish.domain.vault_url import VaultUrl, parse_vault_url
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from posixpath import normpath
-from typing import NamedTuple
 
 from publish.domain.entry import to_text
 from publish.domain.errors import ConfigError
+from publish.domain.light_typing import NamedTuple
 
 _S3 = b"s3://"
 # What S3 and the stores like it take.

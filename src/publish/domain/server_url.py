@@ -6,9 +6,9 @@ Nothing of what was refused is ever quoted: userinfo may stand in it.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from publish.domain.errors import ConfigError
+from publish.domain.light_typing import NamedTuple
 
 _URL = re.compile(r"(https?)://([^/?#]*)(.*)\Z", re.DOTALL)
 _HOST_AND_PORT = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([1-9][0-9]{0,4}))?\Z")

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import NamedTuple
 
 from publish.domain import proxy as proxies
 from publish.domain.errors import ConfigError
+from publish.domain.light_typing import NamedTuple
 from publish.domain.server_url import Origin
 
 SERVICE_ACCOUNT_TOKEN = b"/var/run/secrets/kubernetes.io/serviceaccount/token"

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from publish.cli.goflag import Flag, duration, path, text, unsigned
 from publish.domain.errors import ConfigError, UsageError
+from publish.domain.light_typing import TypeVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, TypeVar
+    from typing import Any
 
     from publish.cli.goflag import CommandLine
     from publish.cli.output import Output
 
-    T = TypeVar("T")
+
+T = TypeVar("T")
 
 EXIT_OK, EXIT_FAILURE, EXIT_USAGE = 0, 1, 2
 
