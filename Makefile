@@ -6,11 +6,12 @@ PYTEST := .venv/bin/python -m pytest
 # Many tests wait for servers and clocks, so two at a time pay off on any machine.
 PYTEST_ARGS := -n 2
 
-.PHONY: help demo test check coverage acceptance test-containers test-slurm test-install bench bench-local bench-s3 pyz dist contract-map clean
+.PHONY: help demo test test-all check coverage acceptance test-containers test-slurm test-install bench bench-local bench-s3 pyz dist contract-map clean
 
 help:
 	@echo 'make demo             a job is killed, resumes and is pruned, told step by step (under a minute)'
 	@echo 'make test             the tests, on the servers that this machine has; pytest says which'
+	@echo 'make test-all         these tests and their exhaustive variants, as CI runs them'
 	@echo 'make check            format, lint, types, imports'
 	@echo 'make coverage         the tests of the domain, which must cover all of it'
 	@echo 'make acceptance       real Trainer and torch DCP runs (installs torch)'
@@ -28,6 +29,9 @@ demo: .venv-demo/.ready
 
 test: .venv/.ready
 	$(PYTEST) $(PYTEST_ARGS)
+
+test-all: .venv/.ready
+	$(PYTEST) -m 'not acceptance and not containers and not slurm and not install' $(PYTEST_ARGS)
 
 check: .venv/.ready
 	.venv/bin/ruff format --check .

@@ -225,7 +225,7 @@ def test_an_object_that_is_not_there_when_read_back_is_a_failure() -> None:
         run(store)
 
 
-def test_a_foreign_name_in_the_log_fails_the_list() -> None:
+def test_an_unrecognised_entry_fails_the_list() -> None:
     """L4"""
     store = Objects()
     store.names_in_pub = [[b"README"]]

@@ -42,7 +42,7 @@ def test_the_manifests_are_valid_by_the_apis_schema(version: str) -> None:
         validate(manifest, version, strict=True)
 
 
-def test_the_schema_is_one_that_refuses() -> None:
+def test_the_schema_rejects_invalid_manifests() -> None:
     broken = manifests()[0]
     broken["spec"]["podReplacementPolicies"] = "Failed"
     with pytest.raises(ValidationError):
@@ -106,7 +106,7 @@ def mounted(folder: Path, server: S3Server) -> Path:
     return MountedSecret(folder, {"endpoint": server.endpoint, **server.key._asdict()}).directory
 
 
-def test_each_pod_resumes_from_the_last_ones_save_and_has_a_higher_epoch(
+def test_each_pod_resumes_from_the_previous_pods_save_with_a_higher_epoch(
     seaweedfs: KeyedServer, tmp_path: Path
 ) -> None:
     place = make_place(seaweedfs)

@@ -39,7 +39,7 @@ def test_two_builds_are_byte_identical(pyz: Path, tmp_path: Path) -> None:
     assert again.read_bytes() == pyz.read_bytes()
 
 
-def test_it_says_the_packages_version(pyz: Path) -> None:
+def test_it_prints_the_packages_version(pyz: Path) -> None:
     assert run(pyz, "-version") == f"publish {__version__}\n"
 
 
@@ -57,7 +57,7 @@ def test_every_verb_works_on_a_posix_root(pyz: Path, tmp_path: Path) -> None:
     assert run(pyz, "prune", "-checkpoint", tmp_path, "-keep", "1") == f"removed {saves[0]}\n"
 
 
-def test_it_speaks_to_a_store(pyz: Path, seaweedfs: KeyedServer, tmp_path: Path) -> None:
+def test_it_works_with_a_store(pyz: Path, seaweedfs: KeyedServer, tmp_path: Path) -> None:
     """botocore's model of S3 lives inside the zip, where no file can be opened."""
     place = make_place(seaweedfs)
     place.fill("step-5/.metadata")
@@ -67,7 +67,7 @@ def test_it_speaks_to_a_store(pyz: Path, seaweedfs: KeyedServer, tmp_path: Path)
     assert run(pyz, "resolve", *flags) == f"{place.url}/step-5\n"
 
 
-def test_it_carries_roots_to_trust_and_leaves_no_file_behind(pyz: Path, tmp_path: Path) -> None:
+def test_it_contains_a_ca_bundle_and_leaves_no_file_behind(pyz: Path, tmp_path: Path) -> None:
     """S8: for a node that has no bundle of its own."""
     script = f"""if True:
         import sys, ssl, os
@@ -84,7 +84,7 @@ def test_it_carries_roots_to_trust_and_leaves_no_file_behind(pyz: Path, tmp_path
     assert left == "[]"
 
 
-def test_a_python_of_another_version_passes_the_compiled_code_over(pyz: Path, tmp_path: Path) -> None:
+def test_another_python_version_ignores_the_compiled_code(pyz: Path, tmp_path: Path) -> None:
     strange = tmp_path / "strange.pyz"
     with zipfile.ZipFile(pyz) as made, zipfile.ZipFile(strange, "w") as changed:
         for entry in made.infolist():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from publish.adapters.s3 import Line, S3Store
+from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.domain.errors import NotApplied, OutcomeUnknown, PermanentFault, StoreFault, Unreachable
 from publish.domain.ports import Namespace
 from tests.support.ca import CertificateAuthority, TlsFront
@@ -99,12 +99,12 @@ def test_a_proxy_carries_every_request_of_the_program(proxy: TinyProxy, seaweedf
         assert not through(job.wire)
 
 
-def test_a_store_behind_tls_is_reached_through_a_proxys_tunnel(
+def test_a_tls_store_is_reached_through_a_proxys_tunnel(
     proxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
     """P3"""
     endpoint = tls(wire.endpoint)
-    works(place.store(endpoint, line=Line(proxy.url, trust, 20.0)))
+    works(place.store(endpoint, settings=ConnectionSettings(proxy.url, trust, 20.0)))
     assert f"CONNECT {endpoint.removeprefix('https://')}" in proxy.asked()
 
 
@@ -114,7 +114,7 @@ def test_a_proxy_behind_tls_carries_every_request(
 ) -> None:
     """P2, P3"""
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
-    works(place.store(endpoint, line=Line(tls(proxy.url), trust, 20.0)))
+    works(place.store(endpoint, settings=ConnectionSettings(tls(proxy.url), trust, 20.0)))
     assert len(wire.asked) > 5
     if target == "http":
         assert through(wire)
@@ -131,9 +131,9 @@ def test_a_proxy_whose_certificate_does_not_verify_is_not_used(
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
     host = "elsewhere.example" if flaw == "for another host" else "localhost"
     address = tls(proxy.url, host, expired=flaw == "expired")
-    line = Line(address, BUNDLE if flaw == "untrusted" else trust, 5.0)
+    line = ConnectionSettings(address, BUNDLE if flaw == "untrusted" else trust, 5.0)
     with pytest.raises(PermanentFault, match="certificate"):
-        place.store(endpoint, line=line).list_entries(Namespace.PUB, None)
+        place.store(endpoint, settings=line).list_entries(Namespace.PUB, None)
     assert wire.asked == []
 
 
@@ -144,21 +144,25 @@ def test_a_proxy_that_refuses_the_tunnel_is_final(
     refusing = TinyProxy("ConnectPort 1")
     try:
         with pytest.raises(PermanentFault, match="the proxy refuses"):
-            place.store(tls(wire.endpoint), line=Line(refusing.url, trust, 5.0)).list_entries(Namespace.PUB, None)
+            place.store(tls(wire.endpoint), settings=ConnectionSettings(refusing.url, trust, 5.0)).list_entries(
+                Namespace.PUB, None
+            )
     finally:
         refusing.stop()
     assert wire.asked == []
 
 
 @pytest.mark.parametrize("target", ["http", "https"])
-def test_a_proxy_that_is_not_there_is_not_gone_around(
+def test_an_unreachable_proxy_is_not_bypassed(
     target: str, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
     """P3, S2"""
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
     (port,) = free_ports(1)
     with pytest.raises(Unreachable):
-        place.store(endpoint, line=Line(f"http://127.0.0.1:{port}", trust, 5.0)).list_entries(Namespace.PUB, None)
+        place.store(endpoint, settings=ConnectionSettings(f"http://127.0.0.1:{port}", trust, 5.0)).list_entries(
+            Namespace.PUB, None
+        )
     assert wire.asked == []
 
 
@@ -173,52 +177,50 @@ def test_a_reply_that_is_lost_behind_a_proxy_leaves_a_put_unknown(
         hanging_up.spoil_all("*", lost_request)
         address = hanging_up.endpoint if proxy_scheme == "http" else tls(hanging_up.endpoint)
         endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
-        store = place.store(endpoint, line=Line(address, trust, 5.0))
+        store = place.store(endpoint, settings=ConnectionSettings(address, trust, 5.0))
         with pytest.raises(OutcomeUnknown):
             store.create(Namespace.PUB, NAME)
 
 
 @pytest.mark.parametrize("target", ["http", "https"])
-def test_a_store_that_the_proxy_cannot_reach_is_tried_again(
+def test_a_store_that_the_proxy_cannot_reach_is_retried(
     target: str, proxy: TinyProxy, place: Place, trust: str
 ) -> None:
     """S2"""
     (port,) = free_ports(1)
     with pytest.raises(NotApplied):
-        place.store(f"{target}://localhost:{port}", line=Line(proxy.url, trust, 5.0)).list_entries(Namespace.PUB, None)
+        place.store(f"{target}://localhost:{port}", settings=ConnectionSettings(proxy.url, trust, 5.0)).list_entries(
+            Namespace.PUB, None
+        )
 
 
-def test_a_store_whose_private_authority_is_trusted_works(
-    place: Place, wire: Wire, tls: Callable[..., str], trust: str
-) -> None:
+def test_a_store_with_a_trusted_private_ca_works(place: Place, wire: Wire, tls: Callable[..., str], trust: str) -> None:
     """S8"""
-    works(place.store(tls(wire.endpoint), line=Line(None, trust, 20.0)))
+    works(place.store(tls(wire.endpoint), settings=ConnectionSettings(None, trust, 20.0)))
 
 
 @pytest.mark.parametrize("flaw", ["untrusted", "for another host", "expired"])
-def test_a_store_whose_certificate_does_not_verify_is_told_at_once(
+def test_a_store_whose_certificate_does_not_verify_fails_at_once(
     flaw: str, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
     """S8: before a secret or a request goes out."""
     host = "elsewhere.example" if flaw == "for another host" else "localhost"
     endpoint = tls(wire.endpoint, host, expired=flaw == "expired")
-    store = place.store(endpoint, line=Line(None, BUNDLE if flaw == "untrusted" else trust, 5.0))
+    store = place.store(endpoint, settings=ConnectionSettings(None, BUNDLE if flaw == "untrusted" else trust, 5.0))
     for call in (lambda: store.list_entries(Namespace.PUB, None), lambda: store.create(Namespace.PUB, NAME)):
-        with pytest.raises(PermanentFault, match="trusts its certificate's authority"):
+        with pytest.raises(PermanentFault, match="trusts the CA of its certificate"):
             call()
     assert wire.asked == []
 
 
-def test_tls_to_a_store_without_it_is_told_at_once(place: Place, wire: Wire, trust: str) -> None:
-    store = place.store(wire.endpoint.replace("http:", "https:"), line=Line(None, trust, 5.0))
+def test_tls_to_a_plain_store_fails_at_once(place: Place, wire: Wire, trust: str) -> None:
+    store = place.store(wire.endpoint.replace("http:", "https:"), settings=ConnectionSettings(None, trust, 5.0))
     with pytest.raises(PermanentFault, match="https"):
         store.list_entries(Namespace.PUB, None)
 
 
-def test_a_store_with_tls_asked_without_is_a_failure(
-    place: Place, wire: Wire, tls: Callable[..., str], trust: str
-) -> None:
-    store = place.store(tls(wire.endpoint).replace("https:", "http:"), line=Line(None, trust, 5.0))
+def test_plain_http_to_a_tls_store_fails(place: Place, wire: Wire, tls: Callable[..., str], trust: str) -> None:
+    store = place.store(tls(wire.endpoint).replace("https:", "http:"), settings=ConnectionSettings(None, trust, 5.0))
     with pytest.raises(StoreFault):
         store.list_entries(Namespace.PUB, None)
     assert wire.asked == []

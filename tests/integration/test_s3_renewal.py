@@ -34,7 +34,7 @@ REQUESTS: dict[str, tuple[str, list[tuple[str, str, Fault]]]] = {
 
 
 @pytest.mark.parametrize("request_", REQUESTS)
-def test_each_request_that_is_refused_is_sent_once_more_with_fresh_credentials(request_: str, job: S3Job) -> None:
+def test_each_rejected_request_is_sent_once_more_with_fresh_credentials(request_: str, job: S3Job) -> None:
     """S6"""
     framework, refusals = REQUESTS[request_]
     job.save(1)
@@ -55,7 +55,7 @@ def test_each_request_that_is_refused_is_sent_once_more_with_fresh_credentials(r
     assert job.published() == [1]
 
 
-def test_a_run_renews_as_often_as_it_needs(job: S3Job) -> None:
+def test_a_watch_refreshes_as_often_as_necessary(job: S3Job) -> None:
     """S6: once for each refused request."""
     job.save(1)
     for part in ("delimiter", "trainer_state.json"):
@@ -70,7 +70,7 @@ def test_a_run_renews_as_often_as_it_needs(job: S3Job) -> None:
     assert err.decode().count("resolving the sources again") == 3
 
 
-def test_a_request_that_is_refused_twice_ends_the_watch(job: S3Job) -> None:
+def test_a_request_that_is_rejected_twice_ends_the_watch(job: S3Job) -> None:
     """S6"""
     job.save(1)
     job.wire.spoil("PUT", EXPIRED, EXPIRED)
@@ -82,7 +82,7 @@ def test_a_request_that_is_refused_twice_ends_the_watch(job: S3Job) -> None:
     assert job.published() == []
 
 
-def test_a_code_that_no_fresh_credentials_mend_is_final(job: S3Job) -> None:
+def test_a_code_that_fresh_credentials_do_not_cure_is_final(job: S3Job) -> None:
     """S6: ExpiredToken and InvalidAccessKeyId alone."""
     job.save(1)
     job.wire.spoil("PUT", says(403, "SignatureDoesNotMatch"))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from publish.cli.verbs.common import Invocation
-    from publish.domain.credentials import Credentials, Item, Source
+    from publish.domain.credentials import Credentials, Source, SourceSpec
     from publish.domain.ports import ParallelMap
     from publish.domain.root import PosixRoot, Root, S3Root
 
@@ -184,7 +184,7 @@ def _prepare_s3(invocation: Invocation, text: bytes, long_running: bool) -> Prep
 
 
 def _open_s3(
-    invocation: Invocation, root: S3Root, items: Iterable[Item], deadline: Deadline, *, long_running: bool
+    invocation: Invocation, root: S3Root, items: Iterable[SourceSpec], deadline: Deadline, *, long_running: bool
 ) -> OpenRoot:
     from publish.domain.credentials import resolve_credentials
 
@@ -204,15 +204,15 @@ def _open_s3(
 
     from publish.adapters.ca_bundle import system_ca_bundle
     from publish.adapters.clock import SystemClock, SystemRandom
-    from publish.adapters.s3 import Line, S3Store
+    from publish.adapters.s3 import ConnectionSettings, S3Store
     from publish.domain.credential_refresh import CredentialRefresher
     from publish.domain.probe import probe
 
     limits = RetryLimits.for_timeout(line[TIMEOUT], long_running=long_running)
-    connection = Line(line.get(PROXY), system_ca_bundle(), line[TIMEOUT], reach=limits.connect_timeout)
+    settings = ConnectionSettings(line.get(PROXY), system_ca_bundle(), line[TIMEOUT], limits.connect_timeout)
 
     def connect(credentials: Credentials) -> S3Store:
-        return S3Store(root, credentials, connection)
+        return S3Store(root, credentials, settings)
 
     log_prefix = invocation.verb.name if long_running else "store"
     store = connect(credentials)
@@ -247,28 +247,19 @@ def _silence_libraries() -> None:
     logging.getLogger().addHandler(logging.NullHandler())
 
 
-def _source(item: Item, invocation: Invocation) -> Source:
+def _source(item: SourceSpec, invocation: Invocation) -> Source:
     """The source that an item of `-creds` names, built when it is about to be asked."""
-    from publish.adapters import secret_files as files
-    from publish.domain.credentials import FileItem, SecretItem
+    from publish.adapters.secret_files import directory_source
+    from publish.domain.credentials import DirectorySpec
 
-    if isinstance(item, SecretItem):
-        return files.SecretDirectory(item.name, item.path)
-    if isinstance(item, FileItem):
-        return files.PrivateDirectory(item.name, item.path)
+    if isinstance(item, DirectorySpec):
+        return directory_source(item)
 
     _silence_libraries()
     from publish.adapters.ca_bundle import system_ca_bundle
     from publish.adapters.vault import VaultSource
 
-    return VaultSource(
-        item.name,
-        item.location,
-        trust=system_ca_bundle(),
-        environment=invocation.env,
-        read_directory=files.read_private_directory,
-        read_file=files.read_secret_file,
-    )
+    return VaultSource(item.name, item.location, ca_bundle=system_ca_bundle(), environment=invocation.env)
 
 
 def _is_same_directory(one: bytes, other: bytes) -> bool:

@@ -89,7 +89,7 @@ class Output:
             self._write_stderr(b"\r\x1b[K")
 
     def _line(self, text: str) -> bytes:
-        return escape(text if self._redactor is None else self._redactor.strike(text))
+        return escape(text if self._redactor is None else self._redactor.redact(text))
 
     def _write_stderr(self, line: bytes) -> None:
         try:

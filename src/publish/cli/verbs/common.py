@@ -103,10 +103,10 @@ def positional(name: str, parse: Callable[[str], T], value: str) -> T:
 
 
 def _proxy_url(value: str) -> str:
-    from publish.domain import proxy  # start-up: rarely given
+    from publish.domain.server_url import parse_proxy_url  # start-up: rarely given
 
     try:
-        return proxy.check(value)
+        return parse_proxy_url(value)
     except ConfigError as error:
         raise UsageError(str(error)) from error
 
