@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from publish.domain.entry import Entry
 from publish.domain.errors import (
-    AlreadyThere,
+    AlreadyExists,
     Conflict,
-    Denied,
+    CredentialsRejected,
+    NotApplied,
     OutcomeUnknown,
-    OutOfTime,
+    PermanentFault,
     PublishError,
-    Refused,
-    Unavailable,
+    TimedOut,
     Unreachable,
 )
-from publish.domain.ports import Area, Page
-from publish.domain.probe import WRITERS, ProbeFailed, probe
-from publish.domain.requests import Requests
-from publish.domain.retry import Patience
-from tests.support.asking import asking
-from tests.support.fakes import FakeClock, FakeEntropy, FakeStore
+from publish.domain.ports import Namespace, Page
+from publish.domain.probe import WRITERS, ProbeFailed, Retry, probe
+from publish.domain.retry import RetryLimits
+from tests.support.fakes import FakeRandom, FakeStore
+from tests.support.retrying import retrying
 
 STEPS = ["write", "read", "conditional write", "list", "delete"]
 
@@ -41,27 +40,24 @@ class Objects:
     def put(self, path: bytes, body: bytes, *, only_if_new: bool) -> None:
         with self._request("conditional write" if only_if_new else "write"):
             if only_if_new and not self.lets_in(path, body):
-                raise AlreadyThere("taken")
+                raise AlreadyExists("taken")
             self.objects[path] = body
 
     def lets_in(self, path: bytes, body: bytes) -> bool:
         return path not in self.objects
 
-    def read(self, path: bytes) -> Iterator[bytes] | None:
+    def read(self, path: bytes, limit: int) -> bytes | None:
         with self._request("read"):
-            if path not in self.objects:
-                return None
-            content = self.objects[path]
-            return iter([content[:3], content[3:]])
+            return self.objects[path][:limit] if path in self.objects else None
 
     def delete(self, path: bytes) -> None:
         with self._request("delete"):
             self.objects.pop(path, None)
 
-    def names(self, area: Area, after: str | None) -> Page:
+    def list_entries(self, namespace: Namespace, token: str | None) -> Page:
         with self._request("list"):
-            assert area is Area.PUB
-            page = int(after or 0)
+            assert namespace is Namespace.PUB
+            page = int(token or 0)
             return Page(self.names_in_pub[page], str(page + 1) if page + 1 < len(self.names_in_pub) else None)
 
     def _request(self, step: str) -> _Hooks:
@@ -83,8 +79,8 @@ class _Hooks:
             self._store.after(self._step, self._count)
 
 
-def run(store: Objects, ask: Requests | None = None) -> None:
-    probe(ask or asking(FakeStore()), store, FakeEntropy(), map)
+def run(store: Objects, retry: Retry | None = None) -> None:
+    probe(retry or retrying(FakeStore()).retry, store, FakeRandom(), map)
 
 
 def failing(step: str, fault: PublishError) -> Callable[[str, int], None]:
@@ -110,7 +106,9 @@ def test_a_sound_store_passes_and_nothing_of_the_probe_is_left() -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("fault", [Denied("no"), Refused("nobody", "InvalidAccessKeyId")])
+@pytest.mark.parametrize(
+    "fault", [PermanentFault("no"), CredentialsRejected("unknown", "InvalidAccessKeyId", refreshable=True)]
+)
 def test_a_step_that_fails_is_named_and_what_was_written_is_removed(step: str, fault: PublishError) -> None:
     """probe.1, probe.4"""
     store = Objects()
@@ -128,7 +126,7 @@ def test_a_step_that_fails_is_named_and_what_was_written_is_removed(step: str, f
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("fault", [Unavailable("busy"), OutcomeUnknown("cut off"), Conflict("another")])
+@pytest.mark.parametrize("fault", [NotApplied("busy"), OutcomeUnknown("cut off"), Conflict("another")])
 def test_a_passing_fault_is_got_over(step: str, fault: PublishError) -> None:
     """S2, S4"""
     store = Objects()
@@ -248,10 +246,10 @@ def test_a_store_that_cannot_be_reached_is_not_asked_to_clean_up() -> None:
 def test_running_out_of_time_names_the_step_once() -> None:
     """S5"""
     store = Objects()
-    store.before = failing("read", Unavailable("busy"))
-    ask = asking(FakeStore(), clock=FakeClock(), patience=Patience(total=5.0, unreachable=0.5))
-    with pytest.raises(OutOfTime, match=r"^probe: read: out of time \(-timeout 5s\): busy"):
-        run(store, ask)
+    store.before = failing("read", NotApplied("busy"))
+    retry = retrying(FakeStore(), limits=RetryLimits(total=5.0, unreachable=0.5)).retry
+    with pytest.raises(TimedOut, match=r"^probe: read: out of time \(-timeout 5s\): busy"):
+        run(store, retry)
     assert store.objects == {}
 
 
@@ -261,7 +259,7 @@ def test_a_clean_up_that_fails_does_not_hide_the_step_that_did() -> None:
 
     def before(asked: str, count: int) -> None:
         if asked in ("list", "delete"):
-            raise Denied(f"no {asked}")
+            raise PermanentFault(f"no {asked}")
 
     store.before = before
     with pytest.raises(ProbeFailed, match=r"^probe: list: no list$"):
@@ -277,8 +275,8 @@ def test_two_probes_use_names_of_their_own() -> None:
         used.update(store.objects)
 
     store.after = after
-    entropy = FakeEntropy()
+    entropy = FakeRandom()
     for _ in range(2):
-        probe(asking(FakeStore()), store, entropy, map)
+        probe(retrying(FakeStore()).retry, store, entropy, map)
     assert len(used) == 4
     assert not [path for path in used if b"/" in path]

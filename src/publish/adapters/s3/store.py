@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from botocore.exceptions import ClientError
 
-from publish.adapters.s3.client import CutOff, Line, connect
-from publish.adapters.s3.errors import NO_BATCHES, Translator, missing, nameless, said
+from publish.adapters.s3.client import IncompleteResponse, Line, connect
+from publish.adapters.s3.errors import BATCH_DELETE_UNSUPPORTED, ErrorTranslator, missing, nameless, said
 from publish.domain.credentials import Credentials
-from publish.domain.entry import spell
-from publish.domain.errors import AlreadyThere, Conflict, Denied, Misconfigured, PublishError, StoreFault
-from publish.domain.ports import Area, Page, Removal
+from publish.domain.entry import to_text
+from publish.domain.errors import AlreadyExists, ConfigError, Conflict, PermanentFault, PublishError, StoreFault
+from publish.domain.ports import Namespace, Page, Removal
 from publish.domain.root import S3Root
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import (
         ErrorTypeDef,
-        GetObjectOutputTypeDef,
         ListObjectsV2RequestTypeDef,
         PutObjectRequestTypeDef,
     )
@@ -33,20 +32,20 @@ if TYPE_CHECKING:
 MAX_KEY = 1024
 # AWS, DeleteObjects: at most 1,000 keys a request. One is kept for the object at the save's own path.
 _PAGE = 999
-# One byte more than any state that is read, so that the reader sees that it is too much.
-_MOST = 64 * 2**20 + 1
-_PART = 2**20
+# As far as an object is read whose size a HEAD does not give.
+_MAX_MEASURED = 64 * 2**20
+_CHUNK_SIZE = 2**20
 # What XML 1.0 has no characters for (section 2.2): such a key would spoil a whole batch.
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _DOT_SEGMENT = re.compile(r"(?:\A|/)\.\.?(?:/|\Z)")
 
 
-class _Listed(NamedTuple):
+class _Listing(NamedTuple):
     """A page of a listing: whole keys, shared prefixes, and where the next page begins."""
 
     keys: list[str]
     prefixes: list[str]
-    after: str | None
+    next_token: str | None
 
 
 class S3Store:
@@ -57,31 +56,31 @@ class S3Store:
         self._bucket = root.bucket
         self._base = root.prefix + "/"
         self._client = connect(credentials, line)
-        self._translate = Translator((credentials.secret_access_key, credentials.session_token or ""))
+        self._translate = ErrorTranslator((credentials.secret_access_key, credentials.session_token or ""))
         self._batches = True
         # What a proxy is sent for an http:// store is a whole URL, out of which urllib3 takes dot segments.
         self._proxied_by_http = line.proxy is not None and (credentials.endpoint or "").startswith("http:")
 
-    def names(self, area: Area, after: str | None) -> Page:
+    def list_entries(self, namespace: Namespace, token: str | None) -> Page:
         """One page of at most 1,000 keys; the folder's own marker is no name in it."""
-        folder = f"{self._base}{spell(area.value)}/"
-        listed = self._list(folder, after=after)
+        folder = f"{self._base}{to_text(namespace.value)}/"
+        listed = self._list(folder, token)
         start = len(folder)
-        return Page([key[start:].encode() for key in listed.keys if key != folder], listed.after)
+        return Page([key[start:].encode() for key in listed.keys if key != folder], listed.next_token)
 
-    def refuse_oversized(self, name: bytes) -> None:
+    def check_name_length(self, name: bytes) -> None:
         """The limit is on the key's bytes (AWS, "Creating object key names")."""
-        key = f"{self._base}pub/{spell(name)}"
+        key = f"{self._base}pub/{to_text(name)}"
         size = len(key.encode())
         if size > MAX_KEY:
-            raise Misconfigured(f"the publication's key would have {size} bytes, and S3 takes {MAX_KEY}: {key}")
+            raise ConfigError(f"the publication's key would have {size} bytes, and S3 takes {MAX_KEY}: {key}")
 
-    def create(self, area: Area, name: bytes) -> None:
+    def create(self, namespace: Namespace, name: bytes) -> None:
         """A put without a body that asks for nothing to be there (RFC 9110 section 13.1.2)."""
-        self.put(area.value + b"/" + name, None, only_if_new=True)
+        self.put(namespace.value + b"/" + name, None, only_if_new=True)
 
     def put(self, path: bytes, body: bytes | None, *, only_if_new: bool) -> None:
-        """Puts one object. `only_if_new`: raises AlreadyThere or Conflict, as `create` does."""
+        """Puts one object. `only_if_new`: raises AlreadyExists or Conflict, as `create` does."""
         key = self._key(path)
         with self._asking("PUT", key, write=True, conditional=only_if_new):
             request: PutObjectRequestTypeDef = {"Bucket": self._bucket, "Key": key}
@@ -92,26 +91,26 @@ class S3Store:
                 request["Body"] = body
             answer = self._client.put_object(**request)
             if not answer.get("ETag", "").strip('"'):
-                raise CutOff("the answer has no ETag")
+                raise IncompleteResponse("the answer has no ETag")
 
-    def remove(self, area: Area, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+    def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """One DeleteObjects, or single deletes where the store has none."""
-        folder = f"{self._base}{spell(area.value)}/"
-        stuck = self._delete([folder + spell(name) for name in names])
+        folder = f"{self._base}{to_text(namespace.value)}/"
+        stuck = self._delete([folder + to_text(name) for name in names])
         return {key[len(folder) :].encode(): fault for key, fault in stuck.items()}
 
-    def has_save(self, path: bytes) -> bool:
+    def save_exists(self, path: bytes) -> bool:
         """Whether an object lies below the path, its own marker aside, or at it."""
         key = self._key(path)
         return any(one != key + "/" for one in self._keys(key + "/", limit=2)) or self._is_object(key)
 
-    def folders(self, path: bytes, after: str | None) -> Page:
+    def list_directories(self, path: bytes, token: str | None) -> Page:
         """The common prefixes of a listing that stops at slashes."""
         base = f"{self._key(path)}/" if path else self._base
-        listed = self._list(base, after=after, delimiter="/")
-        return Page([prefix[len(base) : -1].encode() for prefix in listed.prefixes], listed.after)
+        listed = self._list(base, token, delimiter="/")
+        return Page([prefix[len(base) : -1].encode() for prefix in listed.prefixes], listed.next_token)
 
-    def is_there(self, path: bytes) -> bool:
+    def exists(self, path: bytes) -> bool:
         """Whether there is such an object."""
         return self.size(path) is not None
 
@@ -128,20 +127,33 @@ class S3Store:
                     raise
             else:
                 if not answer.get("ETag"):
-                    raise CutOff("the answer has no ETag")
+                    raise IncompleteResponse("the answer has no ETag")
                 if "ContentLength" in answer:
                     return answer["ContentLength"]
         # HTTP lets a HEAD go without a length (RFC 9110 section 8.6), and its refusal has no code.
-        got = self._get(key)
-        return None if got is None else sum(map(len, self._parts(got, key)))
+        content = self.read(path, _MAX_MEASURED)
+        return None if content is None else len(content)
 
-    def read(self, path: bytes) -> Iterator[bytes] | None:
-        """At most 64 MiB and a byte, in parts of 1 MiB; the connection is let go at the end."""
+    def read(self, path: bytes, limit: int) -> bytes | None:
+        """A GET, of whose body no more than `limit` bytes are read."""
         key = self._key(path)
-        got = self._get(key)
-        return None if got is None else self._parts(got, key)
+        with self._asking("GET", key, write=False):
+            try:
+                answer = self._client.get_object(Bucket=self._bucket, Key=key)
+            except ClientError as error:
+                if missing(error):
+                    return None
+                raise
+            with closing(answer["Body"]) as body:
+                if not answer.get("ETag"):
+                    raise IncompleteResponse("the answer has no ETag")
+                content = bytearray()
+                # To the empty part at the end: only there does botocore compare the length with the header's.
+                while part := body.read(min(_CHUNK_SIZE, limit - len(content))):
+                    content += part
+                return bytes(content)
 
-    def remove_save(self, path: bytes, first: Sequence[bytes]) -> Removal:
+    def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """One page of objects goes in a call, and with the last one the object at the path itself.
 
         Where an object cannot be removed, all pages go, since the next call would begin with it again.
@@ -149,20 +161,20 @@ class S3Store:
         key = self._key(path)
         folder = key + "/"
         listed = self._list(folder, limit=_PAGE)
-        while not listed.keys and listed.after is not None:
-            listed = self._list(folder, after=listed.after, limit=_PAGE)
+        while not listed.keys and listed.next_token is not None:
+            listed = self._list(folder, listed.next_token, limit=_PAGE)
         if not listed.keys and not self._is_object(key):
-            return Removal(found=False, more=False)
-        for marker in (folder + spell(name) for name in first):
-            if marker in listed.keys or listed.after is not None:
+            return Removal(found=False, incomplete=False)
+        for marker in (folder + to_text(name) for name in first):
+            if marker in listed.keys or listed.next_token is not None:
                 self._delete_one(marker)
         stuck = self._delete_page(listed, key)
-        while stuck and listed.after is not None:
-            listed = self._list(folder, after=listed.after, limit=_PAGE)
+        while stuck and listed.next_token is not None:
+            listed = self._list(folder, listed.next_token, limit=_PAGE)
             stuck |= self._delete_page(listed, key)
         if stuck:
             raise next(iter(stuck.values()))
-        return Removal(found=True, more=listed.after is not None)
+        return Removal(found=True, incomplete=listed.next_token is not None)
 
     def delete(self, path: bytes) -> None:
         """Deletes one object, where there."""
@@ -172,7 +184,7 @@ class S3Store:
         try:
             return self._base + path.decode()
         except UnicodeDecodeError as error:
-            raise Denied(f"a key on S3 is UTF-8 and this is not: {spell(path)}") from error
+            raise PermanentFault(f"a key on S3 is UTF-8 and this is not: {to_text(path)}") from error
 
     @contextmanager
     def _asking(self, method: str, key: str, *, write: bool, conditional: bool = False) -> Iterator[None]:
@@ -189,31 +201,31 @@ class S3Store:
     def _request(self, method: str, key: str) -> str:
         return f"{method} s3://{self._bucket}/{key}"
 
-    def _list(self, prefix: str, *, after: str | None = None, delimiter: str = "", limit: int = 0) -> _Listed:
+    def _list(self, prefix: str, token: str | None = None, *, delimiter: str = "", limit: int = 0) -> _Listing:
         with self._asking("LIST", prefix, write=False):
             request: ListObjectsV2RequestTypeDef = {"Bucket": self._bucket, "Prefix": prefix}
-            if after is not None:
-                request["ContinuationToken"] = after
+            if token is not None:
+                request["ContinuationToken"] = token
             if delimiter:
                 request["Delimiter"] = delimiter
             if limit:
                 request["MaxKeys"] = limit
             answer = self._client.list_objects_v2(**request)
             if "IsTruncated" not in answer:
-                raise CutOff("the answer has no IsTruncated")
+                raise IncompleteResponse("the answer has no IsTruncated")
             keys = [one["Key"] for one in answer.get("Contents", ())]
             prefixes = [one["Prefix"] for one in answer.get("CommonPrefixes", ())]
-            token = answer.get("NextContinuationToken") if answer["IsTruncated"] else None
-            if answer["IsTruncated"] and not token:
-                raise CutOff("the answer has no NextContinuationToken")
+            next_token = answer.get("NextContinuationToken") if answer["IsTruncated"] else None
+            if answer["IsTruncated"] and not next_token:
+                raise IncompleteResponse("the answer has no NextContinuationToken")
             if answer.get("KeyCount") and not keys and not prefixes:
-                raise CutOff("the answer counts keys and names none")
+                raise IncompleteResponse("the answer counts keys and names none")
             if not keys and not prefixes and answer.get("Prefix", prefix) not in (prefix, ""):
-                raise CutOff("the answer is about another prefix")
+                raise IncompleteResponse("the answer is about another prefix")
             for key in (*keys, *prefixes):
                 if not key.startswith(prefix):
-                    raise Denied(f"{self._request('LIST', prefix)}: the answer is about something else: {key}")
-        return _Listed(keys, prefixes, token)
+                    raise PermanentFault(f"{self._request('LIST', prefix)}: the answer is about something else: {key}")
+        return _Listing(keys, prefixes, next_token)
 
     def _is_object(self, key: str) -> bool:
         # Not a HEAD: some stores answer it for a folder, too.
@@ -221,47 +233,20 @@ class S3Store:
 
     def _keys(self, prefix: str, *, limit: int) -> Iterator[str]:
         """The keys of a listing, as far as they are asked for; `limit` bounds a page, which may well be empty."""
-        after: str | None = None
+        token: str | None = None
         while True:
-            listed = self._list(prefix, after=after, limit=limit)
+            listed = self._list(prefix, token, limit=limit)
             yield from listed.keys
-            if listed.after is None:
+            token = listed.next_token
+            if token is None:
                 return
-            after = listed.after
 
-    def _get(self, key: str) -> GetObjectOutputTypeDef | None:
-        with self._asking("GET", key, write=False):
-            try:
-                answer = self._client.get_object(Bucket=self._bucket, Key=key)
-            except ClientError as error:
-                if missing(error):
-                    return None
-                raise
-            if not answer.get("ETag"):
-                answer["Body"].close()
-                raise CutOff("the answer has no ETag")
-            return answer
+    def _delete_page(self, listed: _Listing, save: str) -> dict[str, PermanentFault]:
+        return self._delete(listed.keys if listed.next_token is not None else [*listed.keys, save])
 
-    def _parts(self, got: GetObjectOutputTypeDef, key: str) -> Iterator[bytes]:
-        left = _MOST
-        body = got["Body"]
-        try:
-            while left:
-                with self._asking("GET", key, write=False):
-                    part = body.read(min(_PART, left))
-                if not part:
-                    return
-                left -= len(part)
-                yield part
-        finally:
-            body.close()
-
-    def _delete_page(self, listed: _Listed, save: str) -> dict[str, Denied]:
-        return self._delete(listed.keys if listed.after is not None else [*listed.keys, save])
-
-    def _delete(self, keys: list[str]) -> dict[str, Denied]:
+    def _delete(self, keys: list[str]) -> dict[str, PermanentFault]:
         """Deletes at most 1,000 keys; returns those that the store will not delete, with why."""
-        stuck: dict[str, Denied] = {}
+        stuck: dict[str, PermanentFault] = {}
         singly = keys
         if self._batches:
             batch = [key for key in keys if not _NOT_IN_XML.search(key)]
@@ -271,11 +256,11 @@ class S3Store:
         for key in singly:
             try:
                 self._delete_one(key)
-            except Denied as fault:
+            except PermanentFault as fault:
                 stuck[key] = fault
         return stuck
 
-    def _delete_batch(self, keys: list[str]) -> dict[str, Denied] | None:
+    def _delete_batch(self, keys: list[str]) -> dict[str, PermanentFault] | None:
         """As `_delete`, in one request; None where the store takes no such request."""
         with self._asking("DELETE", f"{keys[0]} and {len(keys) - 1} more", write=True):
             try:
@@ -284,23 +269,23 @@ class S3Store:
                 )
             except ClientError as error:
                 code, _ = said(error)
-                if code not in NO_BATCHES:
+                if code not in BATCH_DELETE_UNSUPPORTED:
                     raise
                 # A key that XML cannot hold spoils only the batch that it is in.
                 self._batches = code == "MalformedXML"
                 return None
         return dict(self._stuck(answer.get("Errors", ())))
 
-    def _stuck(self, errors: Iterable[ErrorTypeDef]) -> Iterator[tuple[str, Denied]]:
+    def _stuck(self, errors: Iterable[ErrorTypeDef]) -> Iterator[tuple[str, PermanentFault]]:
         for error in errors:
             key, code = error.get("Key", ""), error.get("Code", "")
             if code == "NoSuchKey":
                 continue
             request = self._request("DELETE", key)
             fault = self._translate.refusal(code, error.get("Message", ""), 0, request, write=True)
-            if isinstance(fault, AlreadyThere | Conflict):
-                fault = Denied(str(fault))
-            if not isinstance(fault, Denied):
+            if isinstance(fault, AlreadyExists | Conflict):
+                fault = PermanentFault(str(fault))
+            if not isinstance(fault, PermanentFault):
                 # It may go well when all are sent again, which harms nothing twice.
                 raise fault
             yield key, fault
@@ -308,7 +293,9 @@ class S3Store:
     def _delete_one(self, key: str) -> None:
         if self._proxied_by_http and _DOT_SEGMENT.search(key):
             request = self._request("DELETE", key)
-            raise Denied(f"{request}: with a . or .. in it, it would become another key on its way through the proxy")
+            raise PermanentFault(
+                f"{request}: with a . or .. in it, it would become another key on its way through the proxy"
+            )
         with self._asking("DELETE", key, write=True):
             try:
                 self._client.delete_object(Bucket=self._bucket, Key=key)

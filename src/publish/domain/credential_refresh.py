@@ -1,0 +1,44 @@
+"""Credentials that the store rejects in the middle of a run are resolved again, from the first source on.
+
+A run stays with the store it started on: credentials for another endpoint or region end it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from publish.domain.credentials import Credentials
+from publish.domain.errors import CredentialsError, CredentialsRejected
+from publish.domain.ports import Store
+
+
+class CredentialRefresher:
+    """The `refresh` of a `RetryingStore` (S6)."""
+
+    def __init__(
+        self,
+        first: Credentials,
+        resolve: Callable[[], tuple[str, Credentials]],
+        connect: Callable[[Credentials], Store],
+        log: Callable[[str], None],
+    ) -> None:
+        """`first`: the credentials that the run started with. `resolve` returns a source's name and its credentials."""
+        self._endpoint = first.endpoint
+        self._region = first.region
+        self._resolve = resolve
+        self._connect = connect
+        self._log = log
+
+    def __call__(self, rejection: CredentialsRejected) -> Store:
+        """The store, connected with fresh credentials. Raises CredentialsError."""
+        self._log(f"the store rejected the credentials ({rejection.code}); resolving the sources again")
+        source, fresh = self._resolve()
+        for field, at_start, now in (
+            ("endpoint", self._endpoint, fresh.endpoint),
+            ("region", self._region, fresh.region),
+        ):
+            if now != at_start:
+                raise CredentialsError(f"{source}: its {field} differs from the one this run started with")
+        store = self._connect(fresh)
+        self._log(f"now using credentials from {source}")
+        return store

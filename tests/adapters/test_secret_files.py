@@ -1,0 +1,537 @@
+"""C1, C2, C5, V7: secrets in files of this node."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import cycle
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import pytest
+
+from publish.adapters.secret_files import (
+    PrivateDirectory,
+    SecretDirectory,
+    read_private_directory,
+    read_secret_file,
+)
+from publish.domain.credentials import Credentials
+from publish.domain.errors import CredentialsError, SourceUnavailable
+from tests.support.kubelet import MountedSecret
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+CANARY = "canary-7f3a"
+KEYS = {"access_key_id": "AKIDEXAMPLE", "secret_access_key": CANARY}
+CREDENTIALS = Credentials("AKIDEXAMPLE", CANARY, None, None, "us-east-1")
+SOMEBODY = 65534
+
+Read = Callable[[Path], Credentials]
+
+
+def secret(path: Path) -> Credentials:
+    return SecretDirectory(f"secret:{path}", os.fsencode(path)).read(1)
+
+
+def private(path: Path) -> Credentials:
+    return PrivateDirectory(f"file:{path}", os.fsencode(path)).read(1)
+
+
+@pytest.fixture(params=[secret, private])
+def read(request: pytest.FixtureRequest) -> Read:
+    """Both kinds of directory: what is said of files holds for each."""
+    chosen: Read = request.param
+    return chosen
+
+
+@pytest.fixture
+def top() -> Iterator[Path]:
+    """A folder that another user can reach, which pytest's own are not."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture
+def directory(top: Path) -> Path:
+    return write(top / "s3", KEYS)
+
+
+def write(path: Path, fields: dict[str, str]) -> Path:
+    path.mkdir(mode=0o700)
+    for name, value in fields.items():
+        (path / name).write_text(value)
+    return path
+
+
+@contextmanager
+def without_privilege() -> Iterator[None]:
+    """Root may read everything, so what cannot be read is tried as somebody else."""
+    mine = os.geteuid()
+    if mine == 0:
+        os.seteuid(SOMEBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(mine)
+
+
+def refusal(read: Callable[[], object]) -> str:
+    """What is said of something that is there and wrong."""
+    with pytest.raises(CredentialsError) as raised:
+        read()
+    assert not isinstance(raised.value, SourceUnavailable)
+    assert CANARY not in "".join(traceback.format_exception(raised.value))
+    fault: BaseException | None = raised.value
+    while fault is not None:
+        assert CANARY not in repr(vars(fault)) + repr(fault.args)
+        fault = fault.__context__
+    return str(raised.value)
+
+
+def test_one_file_per_field_is_read(read: Read, directory: Path) -> None:
+    """C1, C2."""
+    assert read(directory) == CREDENTIALS
+    (directory / "session_token").write_text("token\n")
+    (directory / "endpoint").write_text("http://s3.example:9000\n")
+    (directory / "region").write_text("eu-central-1\n")
+    assert read(directory) == Credentials("AKIDEXAMPLE", CANARY, "token", "http://s3.example:9000", "eu-central-1")
+
+
+def test_a_directory_that_is_not_there_is_absent(read: Read, top: Path) -> None:
+    """C1."""
+    for path in (top / "none", top / "none" / "s3"):
+        with pytest.raises(SourceUnavailable, match=f"there is no such directory: {path}"):
+            read(path)
+
+
+def test_a_dangling_link_in_its_place_is_wrong(read: Read, top: Path) -> None:
+    """C1."""
+    (top / "s3").symlink_to("nowhere")
+    assert refusal(lambda: read(top / "s3")) == f"a dangling link is in its place: {top}/s3"
+    source = SecretDirectory("secret:s3/", os.fsencode(top / "s3") + b"/")
+    assert "a dangling link" in refusal(lambda: source.read(1))
+
+
+@pytest.mark.parametrize("make", [Path.touch, os.mkfifo])
+def test_a_file_in_its_place_is_wrong(read: Read, top: Path, make: Callable[[Path], None]) -> None:
+    """C1: a FIFO does not hang it."""
+    make(top / "s3")
+    assert refusal(lambda: read(top / "s3")) == f"not a directory: {top}/s3"
+
+
+def test_a_link_to_a_directory_is_followed(read: Read, directory: Path, top: Path) -> None:
+    (top / "link").symlink_to("s3")
+    assert read(top / "link") == CREDENTIALS
+
+
+def test_a_directory_whose_name_is_not_utf8_is_read(read: Read, directory: Path) -> None:
+    other = directory.rename(os.fsdecode(os.fsencode(directory) + b"\xff"))
+    assert read(other) == CREDENTIALS
+
+
+def test_a_directory_that_cannot_be_opened_is_wrong(top: Path) -> None:
+    """C1: unreadable is present."""
+    write(top / "s3", KEYS)
+    (top / "s3").chmod(0o000)
+    with without_privilege():
+        said = refusal(lambda: secret(top / "s3"))
+    assert said == f"the directory cannot be opened (Permission denied): {top}/s3"
+
+
+def test_a_directory_that_cannot_be_searched_is_wrong(top: Path) -> None:
+    write(top / "s3", KEYS)
+    (top / "s3").chmod(0o444)
+    with without_privilege():
+        said = refusal(lambda: secret(top / "s3"))
+    assert "Permission denied" in said
+
+
+def test_a_file_that_cannot_be_opened_is_wrong_and_named(top: Path) -> None:
+    write(top / "s3", KEYS)
+    (top / "s3").chmod(0o755)
+    (top / "s3" / "secret_access_key").chmod(0o000)
+    with without_privilege():
+        said = refusal(lambda: secret(top / "s3"))
+    assert said == "the file cannot be opened (Permission denied): secret_access_key"
+
+
+# Modes and owners
+
+
+@pytest.mark.parametrize("mode", [0o701, 0o702, 0o704, 0o710, 0o720, 0o740, 0o755, 0o777])
+def test_a_directory_open_to_others_is_refused_with_its_mode(directory: Path, mode: int) -> None:
+    """C1."""
+    directory.chmod(mode)
+    said = refusal(lambda: private(directory))
+    assert said.startswith("group and others may have no access")
+    assert said.endswith(f"its mode is {mode:04o}")
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o500, 0o1700, 0o2700])
+def test_a_directory_open_to_its_owner_alone_is_taken(directory: Path, mode: int) -> None:
+    """C1."""
+    directory.chmod(mode)
+    assert private(directory) == CREDENTIALS
+
+
+def test_the_modes_of_a_mounted_secret_are_not_checked(directory: Path) -> None:
+    """C1: the kubelet sets them."""
+    directory.chmod(0o777)
+    assert secret(directory) == CREDENTIALS
+
+
+def test_the_modes_of_the_files_in_a_private_directory_are_not_checked(directory: Path) -> None:
+    (directory / "secret_access_key").chmod(0o666)
+    assert private(directory) == CREDENTIALS
+
+
+def test_what_is_checked_is_the_directory_that_a_link_leads_to(directory: Path, top: Path) -> None:
+    (top / "link").symlink_to("s3")
+    directory.chmod(0o755)
+    assert "group and others" in refusal(lambda: private(top / "link"))
+
+
+@pytest.mark.parametrize(("owner", "user", "taken"), [(0, 1000, True), (1000, 1000, True), (1000, 0, False)])
+def test_a_private_directory_belongs_to_the_user_running_or_to_root(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, owner: int, user: int, *, taken: bool
+) -> None:
+    """C1. Only root could give a directory away, so the two numbers are the test's own."""
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    fstat = os.fstat
+
+    def owned(descriptor: int) -> os.stat_result:
+        status = list(fstat(descriptor))
+        status[4] = owner
+        return os.stat_result(status)
+
+    monkeypatch.setattr(os, "fstat", owned)
+    if taken:
+        assert private(directory) == CREDENTIALS
+    else:
+        assert refusal(lambda: private(directory)) == "it belongs neither to you nor to root, but to user 1000"
+
+
+def test_the_directory_that_was_checked_is_the_one_that_is_read(
+    directory: Path, top: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C1: swapped for an open one between the check and the read, the open one is not read."""
+    write(top / "other", {"access_key_id": "EVIL", "secret_access_key": "EVIL"})
+    listdir = os.listdir
+
+    def swap(descriptor: int) -> list[str]:
+        directory.rename(top / "away")
+        (top / "other").rename(directory)
+        return listdir(descriptor)
+
+    monkeypatch.setattr(os, "listdir", swap)
+    assert private(directory) == CREDENTIALS
+
+
+# Files
+
+
+@pytest.mark.parametrize("name", ["other", ".hidden", "access_key_id~", "AWS_REGION", "a\udcff", "kubeconfig"])
+def test_any_other_file_is_refused_and_named(read: Read, directory: Path, name: str) -> None:
+    """C2."""
+    (directory / name).write_text(CANARY)
+    said = refusal(lambda: read(directory))
+    assert said.startswith("not a field (")
+    assert said.endswith(f"are): {name}")
+
+
+def test_names_of_the_kubelet_are_passed_over_in_a_mounted_secret_alone(directory: Path) -> None:
+    """C1."""
+    (directory / "..2026_11_29").mkdir()
+    (directory / "..file").touch()
+    assert secret(directory) == CREDENTIALS
+    assert refusal(lambda: private(directory)).endswith(": ..2026_11_29")
+
+
+def test_the_kubelets_layout_is_no_private_directory(top: Path) -> None:
+    """C1: a name starting `..` is refused there as any other."""
+    MountedSecret(top / "s3", KEYS)
+    (top / "s3").chmod(0o700)
+    assert refusal(lambda: private(top / "s3")).endswith(": ..2026_11_29_00_00_00.0")
+
+
+@pytest.mark.parametrize("name", ["region", "other"])
+def test_a_subdirectory_is_refused(read: Read, directory: Path, name: str) -> None:
+    """C2."""
+    (directory / name).mkdir()
+    assert name in refusal(lambda: read(directory))
+
+
+def test_a_missing_field_is_named(read: Read, directory: Path) -> None:
+    """C2."""
+    (directory / "access_key_id").unlink()
+    assert refusal(lambda: read(directory)) == "the field is missing: access_key_id"
+
+
+def test_an_empty_directory_is_present_and_wrong(read: Read, top: Path) -> None:
+    """C2."""
+    write(top / "s3", {})
+    assert "the field is missing" in refusal(lambda: read(top / "s3"))
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "empty"),
+        (b"\n", "empty"),
+        (b"canary-7f3a\n\n", "whitespace"),
+        (b"canary-7f3a\r\n", "whitespace"),
+        (b"canary-7f3a ", "whitespace"),
+        (b" canary-7f3a", "whitespace"),
+        (b"canary-7f3a\0", "cannot be printed"),
+        (b"\xef\xbb\xbfcanary-7f3a", "cannot be printed"),
+        (b"canary-7f3a\xff", "not UTF-8"),
+        (b"canary-7f3a".ljust(64 * 1024 + 1, b"a"), "over 64 KiB"),
+    ],
+)
+def test_a_value_that_none_may_have_is_refused_by_its_field(
+    read: Read, directory: Path, content: bytes, fault: str
+) -> None:
+    """C2, F9."""
+    (directory / "secret_access_key").write_bytes(content)
+    said = refusal(lambda: read(directory))
+    assert fault in said
+    assert said.endswith(": secret_access_key")
+
+
+def test_one_newline_at_the_end_is_dropped_and_64_kib_are_taken(read: Read, directory: Path) -> None:
+    """C2."""
+    (directory / "session_token").write_text("a" * (64 * 1024 - 1) + "\n")
+    assert read(directory).session_token == "a" * (64 * 1024 - 1)
+
+
+def test_an_endless_file_is_refused_when_it_passes_the_limit(read: Read, directory: Path) -> None:
+    (directory / "region").symlink_to("/dev/zero")
+    assert refusal(lambda: read(directory)) == "a special file is no field: region"
+
+
+def test_a_fifo_is_refused_and_does_not_hang_it(read: Read, directory: Path) -> None:
+    """C2."""
+    os.mkfifo(directory / "region")
+    assert refusal(lambda: read(directory)) == "a special file is no field: region"
+
+
+def test_a_socket_is_refused(read: Read, directory: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(directory / "region"))
+        assert "the file cannot be opened" in refusal(lambda: read(directory))
+
+
+def test_a_dangling_link_in_the_place_of_a_file_is_wrong(read: Read, directory: Path) -> None:
+    (directory / "region").symlink_to("nowhere")
+    assert refusal(lambda: read(directory)) == "a dangling link is in the place of the file: region"
+
+
+def test_a_link_to_a_file_is_followed(read: Read, directory: Path, top: Path) -> None:
+    (directory / "secret_access_key").rename(top / "elsewhere")
+    (directory / "secret_access_key").symlink_to("../elsewhere")
+    assert read(directory) == CREDENTIALS
+
+
+def test_no_descriptor_is_left_open(read: Read, directory: Path, top: Path) -> None:
+    mounted = MountedSecret(top / "mounted", KEYS)
+    before = os.listdir("/proc/self/fd")
+    secret(mounted.directory)
+    read(directory)
+    (directory / "region").mkdir()
+    refusal(lambda: read(directory))
+    assert os.listdir("/proc/self/fd") == before
+
+
+# The kubelet's generations
+
+
+def keys(number: int) -> dict[str, str]:
+    """A generation whose fields tell each other apart; only odd ones have a session token."""
+    fields = {"access_key_id": f"AKID{number}", "secret_access_key": f"{CANARY}-{number}"}
+    return {**fields, "session_token": f"token{number}"} if number % 2 else fields
+
+
+def credentials(number: int) -> Credentials:
+    fields = keys(number)
+    return Credentials(
+        fields["access_key_id"], fields["secret_access_key"], fields.get("session_token"), None, "us-east-1"
+    )
+
+
+def test_a_mounted_secret_is_read_before_and_after_a_swap(top: Path) -> None:
+    """C5."""
+    mounted = MountedSecret(top / "s3", keys(0))
+    assert secret(mounted.directory) == credentials(0)
+    mounted.swap(keys(1))
+    assert secret(mounted.directory) == credentials(1)
+
+
+@pytest.mark.parametrize("moment", ["open ..data", "list", "open access_key_id", "open secret_access_key", "end"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_swapped_at_any_moment_of_a_read_all_fields_are_of_one_generation(
+    top: Path, monkeypatch: pytest.MonkeyPatch, moment: str, number: int
+) -> None:
+    """C5: the generation that came meanwhile is the answer, old files removed or not."""
+    mounted = MountedSecret(top / "s3", keys(number - 1))
+    pending = [number]
+
+    def happens(what: str) -> None:
+        if what == moment and pending:
+            mounted.swap(keys(pending.pop()))
+
+    def before(function: Callable[P, T], what: Callable[[object], str]) -> Callable[P, T]:
+        def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
+            happens(what(args[0]))
+            return function(*args, **kwargs)
+
+        return wrapped
+
+    def listed(descriptor: object) -> str:
+        inside = isinstance(descriptor, int) and "/..2026" in os.readlink(f"/proc/self/fd/{descriptor}")
+        return "list" if inside else "list another"
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", before(os.open, lambda path: f"open {path}"))
+        patch.setattr(os, "listdir", before(os.listdir, listed))
+        patch.setattr(os, "stat", before(os.stat, lambda path: "end"))
+        answer = secret(mounted.directory)
+    assert pending == []
+    assert answer == credentials(number)
+
+
+def test_swapped_in_a_loop_every_read_is_of_one_generation(top: Path) -> None:
+    """C5."""
+    mounted = MountedSecret(top / "s3", keys(0))
+    enough = threading.Event()
+    swaps = 0
+
+    def swap() -> None:
+        nonlocal swaps
+        for number in cycle(range(1, 10)):
+            if enough.is_set():
+                return
+            mounted.swap(keys(number))
+            swaps += 1
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    try:
+        seen: set[int] = set()
+        while len(seen) < 9 or swaps < 300:
+            answer = secret(mounted.directory)
+            number = int(answer.access_key_id.removeprefix("AKID"))
+            assert answer == credentials(number)
+            seen.add(number)
+    finally:
+        enough.set()
+        swapper.join()
+
+
+def test_a_field_that_came_is_read_before_its_link_is_made(top: Path) -> None:
+    """C5: the kubelet makes the links after the swap."""
+    mounted = MountedSecret(top / "s3", keys(1))
+    (mounted.directory / "session_token").unlink()
+    assert secret(mounted.directory) == credentials(1)
+
+
+def test_the_link_of_a_field_that_went_is_passed_over(top: Path) -> None:
+    """C5: the kubelet drops the links after the swap."""
+    mounted = MountedSecret(top / "s3", keys(0))
+    (mounted.directory / "session_token").symlink_to("..data/session_token")
+    assert secret(mounted.directory) == credentials(0)
+
+
+def test_a_file_beside_the_kubelets_own_is_refused_as_any_other(top: Path) -> None:
+    """C2."""
+    mounted = MountedSecret(top / "s3", keys(0))
+    (mounted.directory / "other").touch()
+    assert refusal(lambda: secret(mounted.directory)).endswith("are): other")
+    (mounted.directory / "other").unlink()
+    (mounted.directory / "link").symlink_to("nowhere")
+    assert refusal(lambda: secret(mounted.directory)).endswith("are): link")
+
+
+def test_a_field_in_a_folder_of_the_secret_is_a_subdirectory(top: Path) -> None:
+    """C2."""
+    mounted = MountedSecret(top / "s3", keys(0))
+    (mounted.directory / "..data" / "region").mkdir()
+    assert refusal(lambda: secret(mounted.directory)) == "a directory is no field: region"
+
+
+def test_data_that_leads_nowhere_is_wrong_and_no_empty_secret(top: Path) -> None:
+    write(top / "s3", KEYS)
+    (top / "s3" / "..data").symlink_to("..gone")
+    assert "its ..data leads nowhere" in refusal(lambda: secret(top / "s3"))
+
+
+def test_data_that_is_a_file_is_wrong(top: Path) -> None:
+    write(top / "s3", KEYS)
+    (top / "s3" / "..data").touch()
+    assert refusal(lambda: secret(top / "s3")) == "its ..data cannot be opened: Not a directory"
+
+
+# What Vault's logins are read from
+
+
+def test_an_approle_directory_is_checked_as_a_private_one(top: Path) -> None:
+    """V2, V7."""
+    fields = ("role_id", "secret_id")
+    path = write(top / "approle", {"role_id": "r\n", "secret_id": f"{CANARY}\n"})
+
+    def read_it() -> dict[str, str]:
+        return read_private_directory(os.fsencode(path), fields)
+
+    assert read_it() == {"role_id": "r", "secret_id": CANARY}
+    (path / "other").touch()
+    assert refusal(read_it) == "not a field (role_id, secret_id are): other"
+    (path / "other").unlink()
+    (path / "secret_id").write_text(f"{CANARY} ")
+    assert refusal(read_it) == "the field holds whitespace: secret_id"
+    (path / "secret_id").unlink()
+    assert refusal(read_it) == "the field is missing: secret_id"
+    path.chmod(0o750)
+    assert "group and others" in refusal(read_it)
+    with pytest.raises(SourceUnavailable):
+        read_private_directory(os.fsencode(top / "none"), fields)
+
+
+def test_a_token_file_is_absent_when_it_is_not_there_and_wrong_in_every_other_way(top: Path) -> None:
+    """V4, V7."""
+    path = top / "token"
+
+    def read_it() -> str:
+        return read_secret_file(os.fsencode(path), "token")
+
+    with pytest.raises(SourceUnavailable, match=f"there is no token file: {path}"):
+        read_it()
+    path.symlink_to("nowhere")
+    assert refusal(read_it) == f"the token file is a dangling link: {path}"
+    path.unlink()
+    path.mkdir()
+    assert refusal(read_it) == "a directory is no field: token"
+    path.rmdir()
+    os.mkfifo(path)
+    assert refusal(read_it) == "a special file is no field: token"
+    path.unlink()
+    for content, fault in [
+        ("", "empty"),
+        ("\n", "empty"),
+        (f"{CANARY}\n\n", "whitespace"),
+        (f"{CANARY} x", "whitespace"),
+        (CANARY * 10_000, "over 64 KiB"),
+    ]:
+        path.write_text(content)
+        assert fault in refusal(read_it)
+    path.write_text(f"{CANARY}\n")
+    assert read_it() == CANARY
+    path.chmod(0o000)
+    with without_privilege():
+        assert refusal(read_it) == f"the token file cannot be opened (Permission denied): {path}"

@@ -1,0 +1,311 @@
+"""A prune removes what nobody needs, reports what it cannot, and finishes what another began."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from publish.domain.entry import Entry
+from publish.domain.errors import CredentialsRejected, FormatError, PermanentFault, StoreFault
+from publish.domain.ports import Namespace, Removal, Store
+from publish.domain.prune import prune
+from tests.support.fakes import FakeReport, FakeStore
+from tests.support.faults import Crash, Fault, FaultyStore
+from tests.support.retrying import retrying
+
+
+def save(store: FakeStore, epoch: int, step: int, path: bytes) -> Entry:
+    entry = Entry.of(epoch, step, path)
+    store.areas[Namespace.PUB].add(entry.name)
+    store.files[path + b"/trainer_state.json"] = b"{}"
+    store.files[path + b"/weights"] = b"w"
+    return entry
+
+
+def run(store: Store, keep: int = 1) -> FakeReport:
+    report = FakeReport()
+    clean = prune(retrying(store), report, keep, map)
+    assert clean is not bool(report.all("failed"))
+    return report
+
+
+def log(store: FakeStore) -> set[bytes]:
+    return store.areas[Namespace.PUB]
+
+
+def test_entries_go_and_then_what_they_named() -> None:
+    """prune.1."""
+    store = FakeStore()
+    entries = [save(store, 1, step, b"run/%d" % step) for step in range(5)]
+    report = run(store, keep=2)
+    assert report.said == [("removed", b"run/%d" % step) for step in range(3)]
+    assert log(store) == {entry.name for entry in entries[3:]}
+    assert {path.split(b"/")[1] for path in store.files} == {b"3", b"4"}
+    assert store.areas[Namespace.PRUNE] == set()
+    assert run(store, keep=2).said == []
+
+
+def test_progress_is_told_from_before_the_first_removal_to_after_the_last() -> None:
+    """prune.9: also where one save takes long, and not where there is nothing to remove."""
+    store = FakeStore()
+    for step in range(4):
+        save(store, 1, step, b"run/%d" % step)
+    assert run(store, keep=2).progressed == [(0, 2), (1, 2), (2, 2)]
+    assert run(store, keep=2).progressed == []
+
+
+def test_a_save_that_was_not_there_is_not_said_to_be_removed() -> None:
+    """prune.1."""
+    store = FakeStore()
+    store.areas[Namespace.PUB] = {Entry.of(1, step, b"gone/%d" % step).name for step in range(3)}
+    assert run(store).said == []
+    assert len(log(store)) == 1
+    assert store.areas[Namespace.PRUNE] == set()
+
+
+def test_a_save_named_twice_is_removed_once() -> None:
+    """prune.1."""
+    store = FakeStore()
+    for epoch in (1, 2):
+        save(store, epoch, 5, b"run/5")
+    save(store, 3, 1, b"new")
+    assert run(store).said == [("removed", b"run/5")]
+
+
+def test_a_folder_with_only_a_marker_counts_as_there() -> None:
+    """prune.1."""
+    store = FakeStore()
+    store.areas[Namespace.PUB] |= {Entry.of(1, 1, b"run").name, Entry.of(1, 2, b"new").name}
+    store.files[b"run/.metadata"] = b"x"
+    assert run(store).said == [("removed", b"run")]
+
+
+def test_what_remaining_entries_need_stays_and_its_record_is_dropped() -> None:
+    """prune.2, prune.7."""
+    store = FakeStore()
+    save(store, 1, 1, b"a")
+    save(store, 1, 2, b"a/b/c")
+    save(store, 1, 3, b"x")
+    save(store, 1, 4, b"a/b")
+    assert run(store).said == [("removed", b"x")]
+    assert b"a/weights" in store.files
+    assert b"a/b/c/weights" in store.files
+    assert store.areas[Namespace.PRUNE] == set()
+
+
+def test_an_entry_that_names_our_own_records_does_not_remove_them() -> None:
+    """L8, L9: someone else's entry still parses."""
+    store = FakeStore()
+    save(store, 1, 1, b"prune")
+    save(store, 1, 2, b"new")
+    assert run(store).said == []
+    assert b"prune/weights" in store.files
+
+
+def test_a_publication_made_meanwhile_protects_its_save() -> None:
+    """prune.2."""
+
+    class Racing(FakeStore):
+        def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+            faults = super().remove_entries(namespace, names)
+            if namespace is Namespace.PUB:
+                self.areas[Namespace.PUB].add(Entry.of(2, 1, b"run/1").name)
+            return faults
+
+    store = Racing()
+    save(store, 1, 1, b"run/1")
+    save(store, 1, 2, b"run/2")
+    assert run(store).said == []
+    assert b"run/1/weights" in store.files
+
+
+def test_what_cannot_be_removed_is_reported_the_rest_is_done_and_the_next_tries_again() -> None:
+    """prune.5, prune.7."""
+    store = FakeStore()
+    entries = [save(store, 1, step, b"run/%d" % step) for step in range(5)]
+    store.stuck = {entries[0].name, b"run/1/weights"}
+    for _ in range(2):
+        report = run(store)
+        assert report.all("failed") == [b"pub/" + entries[0].name, b"run/1"]
+        assert log(store) == {entries[0].name, entries[4].name}
+        assert b"run/0/weights" in store.files
+        assert b"run/1/trainer_state.json" not in store.files
+        assert b"run/3/weights" not in store.files
+    store.stuck = set()
+    assert run(store).said == [("removed", b"run/0"), ("removed", b"run/1")]
+    assert store.areas[Namespace.PRUNE] == set()
+
+
+def test_a_removal_that_cannot_be_recorded_is_not_begun() -> None:
+    """prune.5, prune.7."""
+
+    class Full(FakeStore):
+        def create(self, area: Namespace, name: bytes) -> None:
+            if name == first.name:
+                raise PermanentFault("quota")
+            super().create(area, name)
+
+    store = Full()
+    first = save(store, 1, 1, b"run/1")
+    save(store, 1, 2, b"run/2")
+    save(store, 1, 3, b"run/3")
+    report = run(store)
+    assert report.all("failed") == [b"pub/" + first.name]
+    assert report.all("removed") == [b"run/2"]
+    assert b"run/1/weights" in store.files
+
+
+def test_a_save_behind_a_link_is_left_and_the_matter_closed() -> None:
+    """prune.4."""
+    store = FakeStore()
+    save(store, 1, 1, b"exec/a/1")
+    save(store, 1, 2, b"exec/b/2")
+    save(store, 1, 3, b"exec/c/3")
+    store.links = {b"exec/a"}
+    report = run(store)
+    assert report.said == [("left", (b"exec/a/1", b"exec/a")), ("removed", b"exec/b/2")]
+    assert b"exec/a/1/weights" in store.files
+    assert store.areas[Namespace.PRUNE] == set()
+
+
+def test_a_large_save_goes_in_several_calls_its_marker_in_the_first() -> None:
+    """prune.3, prune.6."""
+    store = FakeStore(page_size=10)
+    save(store, 1, 1, b"run/1")
+    for number in range(95):
+        store.files[b"run/1/%03d" % number] = b""
+    save(store, 1, 2, b"run/1x")
+    seen = []
+    inner = store.remove_tree
+
+    class Recording(FaultyStore):
+        def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
+            removal = inner(path, first)
+            seen.append(b"run/1/trainer_state.json" in store.files)
+            return removal
+
+    assert run(Recording(store, [])).said == [("removed", b"run/1")]
+    assert seen == [False] * 10
+    assert b"run/1x/weights" in store.files
+
+
+def test_a_lost_reply_does_not_hide_that_a_save_was_there() -> None:
+    """S2, prune.1: the reply to each call in turn is lost, the one to the removal of the save among them."""
+    lost = set()
+    for position in range(9):
+        store = FakeStore()
+        save(store, 1, 1, b"run/1")
+        save(store, 1, 2, b"run/2")
+        faulty = FaultyStore(store, [Fault.NONE] * position + [Fault.LOST_REPLY])
+        assert run(faulty).said == [("removed", b"run/1")]
+        lost.add(faulty.sends)
+    assert lost == {7, 8}, "some of these faults were never met"
+
+
+def test_a_name_on_record_that_does_not_parse_is_an_error() -> None:
+    """L9, prune.7: before anything is removed."""
+    store = FakeStore()
+    save(store, 1, 1, b"run/1")
+    save(store, 1, 2, b"run/2")
+    store.areas[Namespace.PRUNE].add(b"foreign")
+    before = set(store.files)
+    with pytest.raises(FormatError, match=r"prune/: .*foreign"):
+        run(store)
+    assert (len(log(store)), set(store.files)) == (2, before)
+
+
+def test_a_refusal_ends_a_prune() -> None:
+    """S6: other verbs fail on the first refusal."""
+    store = FakeStore()
+    save(store, 1, 1, b"run/1")
+    save(store, 1, 2, b"run/2")
+    with pytest.raises(CredentialsRejected):
+        run(FaultyStore(store, [Fault.NONE, Fault.NONE, Fault.EXPIRED]))
+
+
+def test_a_stale_listing_leaves_the_removal_on_record_for_the_next_prune() -> None:
+    """prune.7: what may still be named stays, and is not forgotten either."""
+    store = FakeStore()
+    entry = save(store, 1, 1, b"run/1")
+    save(store, 1, 2, b"run/2")
+    # prune/, pub/, record, removal, and then pub/ again, which shows what was before.
+    assert run(FaultyStore(store, [Fault.NONE] * 4 + [Fault.STALE_LIST])).said == []
+    assert store.areas[Namespace.PRUNE] == {entry.name}
+    assert run(store).said == [("removed", b"run/1")]
+
+
+def test_a_record_of_an_entry_that_is_kept_now_is_dropped() -> None:
+    """prune.7."""
+    store = FakeStore()
+    entry = save(store, 1, 1, b"run/1")
+    save(store, 1, 2, b"run/2")
+    store.areas[Namespace.PRUNE].add(entry.name)
+    assert run(store, keep=2).said == []
+    assert store.areas[Namespace.PRUNE] == set()
+    assert len(log(store)) == 2
+
+
+@given(st.integers(0, 40), st.sampled_from([Fault.CRASH, Fault.CRASH_AFTER]), st.integers(1, 3))
+def test_killed_anywhere_and_run_again_it_leaves_what_an_unkilled_prune_leaves(
+    at: int, crash: Fault, keep: int
+) -> None:
+    """prune.6, prune.7."""
+
+    def fresh() -> FakeStore:
+        store = FakeStore(page_size=2)
+        for step in range(6):
+            save(store, 1, step, b"run/%d" % step)
+        save(store, 1, 9, b"run/5/inner")
+        save(store, 0, 0, b"run")
+        return store
+
+    killed, whole = fresh(), fresh()
+    try:
+        run(FaultyStore(killed, [Fault.NONE] * at + [crash]), keep)
+    except Crash:
+        for name in log(killed):
+            path = Entry.parse(name).path
+            assert {path + b"/weights", path + b"/trainer_state.json"} <= set(killed.files)
+    run(killed, keep)
+    run(whole, keep)
+    assert (killed.areas, killed.files) == (whole.areas, whole.files)
+
+
+def test_prunes_side_by_side_end_well() -> None:
+    """prune.8: another prune runs whole at each point of this one."""
+    for at in range(15):
+        store = FakeStore()
+        for step in range(4):
+            save(store, 1, step, b"run/%d" % step)
+
+        class Interrupted(FaultyStore):
+            def _next(self) -> Fault:
+                fault = super()._next()
+                if self.sends == at:  # noqa: B023  (called within its round)
+                    run(store)  # noqa: B023
+                return fault
+
+        run(Interrupted(store, []))
+        assert len(log(store)) == 1
+        assert set(store.files) == {b"run/3/weights", b"run/3/trainer_state.json"}
+        assert store.areas[Namespace.PRUNE] == set()
+
+
+def test_a_record_that_cannot_be_dropped_is_reported() -> None:
+    """prune.5, prune.7."""
+
+    class Stubborn(FakeStore):
+        def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+            return (
+                {name: PermanentFault("stuck") for name in names}
+                if namespace is Namespace.PRUNE
+                else super().remove_entries(namespace, names)
+            )
+
+    store = Stubborn()
+    first = save(store, 1, 1, b"run/1")
+    save(store, 1, 2, b"run/2")
+    assert run(store).said == [("removed", b"run/1"), ("failed", b"prune/" + first.name)]
