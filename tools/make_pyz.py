@@ -24,7 +24,7 @@ MOMENT = (1980, 1, 1, 0, 0, 0)
 SHEBANG = b"#!/usr/bin/env -S python3 -I\n"
 
 # `python3 publish.pyz` does not read the first line, and Python then imports from where PYTHONPATH says, which an empty
-# element makes the working directory. `os` is loaded by then; nothing else may be imported before `sys.path` is cleared.
+# element makes the working directory. `os` is loaded by then; import nothing else before `sys.path` is cleared.
 MAIN = '''\
 """Starts the program on the modules of this file and of Python's installation."""
 
