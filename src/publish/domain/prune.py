@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import groupby, islice
-from typing import NamedTuple
-
 from publish.domain.entry import Entry
 from publish.domain.errors import AlreadyExists, FormatError, PermanentFault, StoreFault, SymlinkInPath
 from publish.domain.frameworks import MARKERS
+from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import entries
 from publish.domain.ports import Namespace, ParallelMap, Report, Store
 from publish.domain.retention import PlannedRemoval, Policy, Reason, RetentionResult, apply_retention, plan
 
 # One request removes at most this many names (AWS, DeleteObjects).
-_BATCH = 1000
+_BATCH_SIZE = 1000
 
 
 class Guards(NamedTuple):
@@ -120,7 +119,7 @@ class _Prune:
             if fault is None:
                 recorded.add(entry)
             else:
-                self._failed(_in_pub(entry.name), fault)
+                self._report_failure(_in_pub(entry.name), fault)
         return recorded
 
     def _record_one(self, entry: Entry) -> PermanentFault | None:
@@ -134,7 +133,7 @@ class _Prune:
 
     def _remove_entries(self, removed: list[Entry]) -> None:
         for name, fault in self._remove_names(Namespace.PUB, removed):
-            self._failed(_in_pub(name), fault)
+            self._report_failure(_in_pub(name), fault)
 
     def _remove_saves(self, planned: list[PlannedRemoval], remaining: Collection[Entry]) -> None:
         """Removes saves, inner before outer, and drops the records that are settled (race.2)."""
@@ -157,7 +156,7 @@ class _Prune:
     def _report_outcome(self, removal: PlannedRemoval, outcome: bool | SymlinkInPath | PermanentFault) -> bool:  # noqa: FBT001  (a result, handed on)
         """Returns whether the record can be dropped."""
         if isinstance(outcome, PermanentFault):
-            self._failed(removal.path, outcome)
+            self._report_failure(removal.path, outcome)
             return False
         if isinstance(outcome, SymlinkInPath):
             self._report.left(removal.path, outcome.link)
@@ -178,15 +177,15 @@ class _Prune:
 
     def _drop_records(self, settled: Iterable[Entry]) -> None:
         for name, fault in self._remove_names(Namespace.PRUNE, settled):
-            self._failed(Namespace.PRUNE.value + b"/" + name, fault)
+            self._report_failure(Namespace.PRUNE.value + b"/" + name, fault)
 
     def _remove_names(self, namespace: Namespace, removed: Iterable[Entry]) -> Iterator[tuple[bytes, StoreFault]]:
         """Removes entries from a namespace; yields those that stay, with why."""
         names = (entry.name for entry in removed)
-        while batch := list(islice(names, _BATCH)):
+        while batch := list(islice(names, _BATCH_SIZE)):
             yield from self._store.remove_entries(namespace, batch).items()
 
-    def _failed(self, path: bytes, fault: StoreFault) -> None:
+    def _report_failure(self, path: bytes, fault: StoreFault) -> None:
         self._all_gone = False
         self._report.failed(path, fault)
 

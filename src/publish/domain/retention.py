@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from enum import Enum
 from itertools import accumulate, islice
-from typing import NamedTuple
 
 from publish.domain.entry import Entry
+from publish.domain.light_typing import NamedTuple
 
 
 class Policy(NamedTuple):
