@@ -40,9 +40,9 @@ class Entry(NamedTuple):
                 raise FormatError(f"{what} is not an unsigned 64-bit integer: {number}")
         if not _is_save_path(path):
             raise FormatError(f"invalid path of a save: {to_text(path)}")
-        from base64 import b32encode  # noqa: PLC0415  (start-up: resolve never encodes)
-
-        encoded = b32encode(path).rstrip(b"=")
+        letters = (len(path) * 8 + 4) // 5
+        number = int.from_bytes(path, "big") << (letters * 5 - len(path) * 8)
+        encoded = bytes(_ALPHABET[number >> place * 5 & 31] for place in reversed(range(letters)))
         return cls(b"%020d-%020d-%s" % (epoch, step, encoded), epoch, step, path)
 
     @classmethod
