@@ -259,7 +259,7 @@ def test_a_second_removal_makes_durable_what_the_first_only_did(root: Path, monk
 
 def test_a_creation_whose_reply_is_lost_may_have_happened(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """nfs.6: on a soft mount; a listing certainly did nothing."""
-    store = open_store(root)
+    store = open_store(root, outlives_faults=True)
     (root / "pub").mkdir()
     failing(monkeypatch, "open", errno.ETIMEDOUT, lambda path, *_, **__: path in (ENTRY.name, b"pub"))
     with pytest.raises(OutcomeUnknown):

@@ -15,7 +15,7 @@ import pytest
 
 from publish.adapters.posix import PosixStore, nfs
 from publish.domain.entry import Entry
-from publish.domain.errors import NotApplied
+from publish.domain.errors import FormatError, NotApplied, PermanentFault, PublishError, StoreFault
 from publish.domain.ports import Namespace
 from tests.support.directories import failing, fill, open_store
 
@@ -99,10 +99,14 @@ def test_a_server_that_cannot_be_asked_is_an_error_and_never_an_absence(
     root: Path, monkeypatch: pytest.MonkeyPatch, look: Callable[[PosixStore], object]
 ) -> None:
     """nfs.1, nfs.2: the export is withdrawn, or the server stopped."""
-    store = open_store(root)
-    failing(monkeypatch, "open", errno.ETIMEDOUT, lambda path, *_, **__: path == bytes(root))
-    with pytest.raises(NotApplied, match="Connection timed out"):
-        look(store)
+    failing(monkeypatch, "open", errno.ETIMEDOUT, lambda path, *_, **__: path == bytes(root) and opened)
+    opened = False
+    for outlives_faults, error in ((True, NotApplied), (False, PublishError)):
+        store = open_store(root, outlives_faults=outlives_faults)
+        opened = True
+        with pytest.raises(error, match="Connection timed out"):
+            look(store)
+        opened = False
 
 
 def test_a_removed_entry_that_a_process_still_reads_is_not_an_entry(
@@ -160,12 +164,19 @@ def test_the_mounts_are_looked_at_only_when_such_a_name_is_met(root: Path, monke
 
 @pytest.mark.parametrize("code", [errno.ESTALE, errno.EIO, errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE])
 def test_a_passing_fault_may_be_tried_again(root: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    """nfs.6."""
+    """nfs.6: by a watch; by other verbs only what was stale."""
     fill(root, "exec/a/1/.metadata")
-    store = open_store(root)
     failing(monkeypatch, "scandir", code)
-    with pytest.raises(NotApplied, match=os.strerror(code)):
-        store.list_directories(b"exec/a", None)
     failing(monkeypatch, "pread", code)
-    with pytest.raises(NotApplied, match=os.strerror(code)):
-        store.read(b"exec/a/1/.metadata", 10)
+
+    def faults(*, outlives_faults: bool) -> tuple[type[Exception], type[Exception]]:
+        store = open_store(root, outlives_faults=outlives_faults)
+        with pytest.raises(StoreFault, match=os.strerror(code)) as listing:
+            store.list_directories(b"exec/a", None)
+        with pytest.raises(PublishError, match=os.strerror(code)) as reading:
+            store.read(b"exec/a/1/.metadata", 10)
+        return listing.type, reading.type
+
+    assert faults(outlives_faults=True) == (NotApplied, NotApplied)
+    final = (NotApplied, NotApplied) if code == errno.ESTALE else (PermanentFault, FormatError)
+    assert faults(outlives_faults=False) == final

@@ -18,7 +18,7 @@ from tests.support.directories import failing, fill, open_store, tree
 
 ENTRY = Entry.of(1, 2, b"run/2")
 NAME = ENTRY.name.decode()
-PRUNE = Namespace.PRUNE.value.decode()
+PRUNE = ".publish/prune"
 
 
 def test_a_root_that_does_not_exist_or_is_not_a_directory_is_refused(root: Path) -> None:

@@ -190,7 +190,7 @@ def test_what_cannot_be_opened_fails_and_is_named(
             store.sync_save(SAVE)
     failing(monkeypatch, "open", errno.EMFILE, lambda path, *_, **__: path == name.encode())
     with pytest.raises(NotApplied, match="Too many open files"):
-        store.sync_save(SAVE)
+        open_store(root, outlives_faults=True).sync_save(SAVE)
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EPERM, errno.EACCES, errno.ESTALE])

@@ -13,8 +13,10 @@ import pytest
 from publish.adapters.posix import PosixStore
 
 
-def open_store(root: Path, warn: Callable[[str], None] = lambda _line: None) -> PosixStore:
-    return PosixStore(bytes(root), warn)
+def open_store(
+    root: Path, warn: Callable[[str], None] = lambda _line: None, *, outlives_faults: bool = False
+) -> PosixStore:
+    return PosixStore(bytes(root), warn, outlives_faults=outlives_faults)
 
 
 def fill(folder: Path, *paths: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from publish.domain.errors import NotApplied, OutcomeUnknown, PermanentFault, StoreFault
@@ -11,27 +11,19 @@ from publish.domain.errors import NotApplied, OutcomeUnknown, PermanentFault, St
 # ESTALE: on NFS, what another node removed while it was looked at. ENAMETOOLONG: nothing can be there.
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.ENAMETOOLONG)
 
-# What may work a moment later: a server that restarts, a node short of memory or descriptors.
-_PASSING = (
-    errno.ESTALE,
-    errno.ETIMEDOUT,
-    errno.EIO,
-    errno.EAGAIN,
-    errno.ENOMEM,
-    errno.EMFILE,
-    errno.ENFILE,
+TRANSIENT_ON_READ = frozenset(
+    (errno.ESTALE, errno.ETIMEDOUT, errno.EIO, errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 )
+"""What may pass: a server that restarts, a node short of memory or descriptors (nfs.6)."""
+
+STALE = frozenset((errno.ESTALE,))
+"""What the NFS client itself could not mend by asking once more."""
 
 
-def is_passing(error: OSError) -> bool:
-    """Whether the same call may succeed when it is made again. Never asked of an fsync: its EIO is final."""
-    return error.errno in _PASSING
-
-
-def to_fault(step: str, error: OSError, *, writes: bool) -> StoreFault:
+def to_fault(step: str, error: OSError, transient: Collection[int], *, writes: bool) -> StoreFault:
     """The fault for `step`; `writes`: it may have had its effect, as on NFS when a reply is lost."""
     message = f"{step}: {error.strerror}"
-    if not is_passing(error) or (writes and error.errno == errno.EIO):
+    if error.errno not in transient or (writes and error.errno == errno.EIO):
         return PermanentFault(message)
     return OutcomeUnknown(message) if writes else NotApplied(message)
 

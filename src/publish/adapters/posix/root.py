@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-from publish.adapters.posix.faults import NOT_THERE, to_fault
+from publish.adapters.posix.faults import NOT_THERE, STALE, to_fault
 from publish.adapters.posix.fds import DIRECTORY, held
 from publish.domain.entry import to_text
 from publish.domain.errors import ConfigError
@@ -26,9 +26,13 @@ def identity(status: os.stat_result) -> Identity:
 class Root:
     """A descriptor of the root; paths are relative to it. May be used by several threads at once."""
 
-    def __init__(self, path: bytes) -> None:
-        """`path` is absolute and may lead through links. Raises ConfigError unless it is a directory (R4)."""
+    def __init__(self, path: bytes, transient: Collection[int] = STALE) -> None:
+        """`path` is absolute and may lead through links. `transient`: the errnos that are worth another attempt.
+
+        Raises ConfigError unless the path leads to a directory (root.4).
+        """
         self.path = path
+        self._transient = transient
         self.fd = -1
         try:
             self.fd = _open(path)
@@ -117,7 +121,11 @@ class Root:
             if error.errno == errno.ESTALE:
                 with suppress(OSError):
                     self.reopen()
-            raise to_fault(step, error, writes=writes) from error
+            raise to_fault(step, error, self._transient, writes=writes) from error
+
+    def is_transient(self, error: OSError) -> bool:
+        """Whether the call is worth another attempt."""
+        return error.errno in self._transient
 
     def _require_same(self, status: os.stat_result) -> None:
         if identity(status) != self._identity:

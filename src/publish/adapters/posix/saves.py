@@ -11,7 +11,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 
-from publish.adapters.posix.faults import is_passing
 from publish.adapters.posix.fds import DIRECTORY, FILE, FILE_ITSELF, held
 from publish.adapters.posix.root import Root
 from publish.domain.entry import to_text
@@ -68,7 +67,7 @@ class Saves:
             return None
         with held(file):
             _require_regular(file)
-            return b"".join(_parts(file, 0, limit))
+            return b"".join(self._parts(file, 0, limit))
 
     def read_range(self, path: bytes, start: int, length: int) -> bytes:
         """A part of a regular file, links followed."""
@@ -77,7 +76,7 @@ class Saves:
             raise FormatError("not there")
         with held(file):
             size = _require_regular(file).st_size
-            return b"".join(_parts(file, start if start >= 0 else max(0, size + start), length))
+            return b"".join(self._parts(file, start if start >= 0 else max(0, size + start), length))
 
     def real_path(self, path: bytes) -> bytes | None:
         """Where a path below the root leads to, relative to the root; None: outside, or nowhere."""
@@ -104,11 +103,25 @@ class Saves:
         try:
             return self._root.look(path, lambda name, directory: os.open(name, flags, dir_fd=directory))
         except OSError as error:
-            if is_passing(error):
+            if self._root.is_transient(error):
                 raise
             if error.errno in (errno.ELOOP, errno.ENXIO):
                 raise FormatError("not a regular file") from error
             raise FormatError(f"not readable: {error.strerror}") from error
+
+    def _parts(self, file: int, start: int, length: int) -> Iterator[bytes]:
+        while length > 0:
+            try:
+                part = os.pread(file, min(_PART, length), start)
+            except OSError as error:
+                if self._root.is_transient(error):
+                    raise
+                raise FormatError(f"not readable: {error.strerror}") from error
+            if not part:
+                return
+            yield part
+            start += len(part)
+            length -= len(part)
 
 
 def below(root: Root, real: bytes) -> bytes | None:
@@ -152,18 +165,3 @@ def _require_regular(file: int) -> os.stat_result:
     if not stat.S_ISREG(status.st_mode):
         raise FormatError("not a regular file")
     return status
-
-
-def _parts(file: int, start: int, length: int) -> Iterator[bytes]:
-    while length > 0:
-        try:
-            part = os.pread(file, min(_PART, length), start)
-        except OSError as error:
-            if is_passing(error):
-                raise
-            raise FormatError(f"not readable: {error.strerror}") from error
-        if not part:
-            return
-        yield part
-        start += len(part)
-        length -= len(part)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from publish.adapters.posix.entries import Entries
+from publish.adapters.posix.faults import STALE, TRANSIENT_ON_READ
 from publish.adapters.posix.fds import Fsync, opened
 from publish.adapters.posix.root import Root
 from publish.adapters.posix.saves import Saves, is_directory, is_file, version_of
@@ -34,12 +35,16 @@ def leads_to(root: bytes) -> Callable[[bytes], bool]:
 class PosixStore:
     """The Store port on a directory."""
 
-    def __init__(self, root: bytes, warn: Callable[[str], None] = lambda _line: None) -> None:
+    def __init__(
+        self, root: bytes, warn: Callable[[str], None] = lambda _line: None, *, outlives_faults: bool = False
+    ) -> None:
         """`root` is absolute. `warn` takes what the user should know once.
 
-        Raises ConfigError unless the root is there and a directory (R4).
+        `outlives_faults`: what may pass, such as EIO on a read, is NotApplied and so may be tried
+        again, as a watch does; otherwise ESTALE alone is (nfs.6).
+        Raises ConfigError unless the root is there and a directory (root.4).
         """
-        self._root = Root(root)
+        self._root = Root(root, TRANSIENT_ON_READ if outlives_faults else STALE)
         self._fsync = Fsync(warn)
         self._entries = Entries(self._root, self._fsync)
         self._saves = Saves(self._root)
