@@ -6,7 +6,7 @@ PYTEST := .venv/bin/python -m pytest
 # Many tests wait for servers and clocks, so two at a time pay off on any machine.
 PYTEST_ARGS := -n 2
 
-.PHONY: help demo test check coverage acceptance test-containers test-slurm test-install bench bench-local bench-s3 pyz dist contract-map clean
+.PHONY: help demo test check coverage acceptance test-containers test-slurm test-install bench bench-local bench-sync bench-s3 pyz dist contract-map clean
 
 help:
 	@echo 'make demo             a job is killed, resumes and is pruned, told step by step (under a minute)'
@@ -51,10 +51,13 @@ test-slurm: .venv/.ready
 test-install: .venv/.ready
 	$(PYTEST) -m install
 
-bench: bench-local bench-s3
+bench: bench-local bench-sync bench-s3
 
 bench-local: .venv/.ready pyz
 	.venv/bin/python bench/local.py dist/publish.pyz
+
+bench-sync: .venv/.ready
+	.venv/bin/python bench/sync.py
 
 bench-s3: .venv/.ready
 	.venv/bin/python bench/s3.py
