@@ -7,7 +7,7 @@ PYTEST := .venv/bin/python -m pytest
 PYTEST_ARGS := -n 2
 
 .PHONY: help demo test test-all check coverage acceptance test-containers test-slurm test-install test-floors test-newest \
-	check-workflows actionlint lock bench bench-local bench-s3 pyz dist contract-map clean
+	check-workflows actionlint lock bench bench-local bench-sync bench-s3 pyz dist contract-map clean
 
 help:
 	@echo 'make demo             a job is killed, resumes and is pruned, told step by step (under a minute)'
@@ -77,10 +77,13 @@ check-workflows: .venv/.ready
 actionlint: .venv-actionlint/.ready
 	.venv-actionlint/bin/actionlint
 
-bench: bench-local bench-s3
+bench: bench-local bench-sync bench-s3
 
 bench-local: .venv/.ready pyz
 	.venv/bin/python bench/local.py dist/publish.pyz
+
+bench-sync: .venv/.ready
+	.venv/bin/python bench/sync.py
 
 bench-s3: .venv/.ready
 	.venv/bin/python bench/s3.py

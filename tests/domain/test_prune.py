@@ -12,6 +12,7 @@ from publish.domain.entry import Entry
 from publish.domain.errors import CredentialsRejected, FormatError, PermanentFault, StoreFault
 from publish.domain.ports import Namespace, Removal, Store
 from publish.domain.prune import prune
+from publish.domain.retention import Policy
 from tests.support.fakes import FakeReport, FakeStore
 from tests.support.faults import Crash, Fault, FaultyStore
 from tests.support.retrying import retrying
@@ -27,7 +28,7 @@ def save(store: FakeStore, epoch: int, step: int, path: bytes) -> Entry:
 
 def run(store: Store, keep: int = 1) -> FakeReport:
     report = FakeReport()
-    clean = prune(retrying(store), report, keep, map)
+    clean = prune(retrying(store), report, Policy(keep), map)
     assert clean is not bool(report.all("failed"))
     return report
 
@@ -143,10 +144,10 @@ def test_a_removal_that_cannot_be_recorded_is_not_begun() -> None:
     """prune.5, prune.7."""
 
     class Full(FakeStore):
-        def create(self, area: Namespace, name: bytes) -> None:
+        def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
             if name == first.name:
                 raise PermanentFault("quota")
-            super().create(area, name)
+            super().create(namespace, name, content)
 
     store = Full()
     first = save(store, 1, 1, b"run/1")

@@ -13,6 +13,7 @@ from publish.domain.errors import PublishError
 from publish.domain.prune import prune
 from publish.domain.publish import publish_entry
 from publish.domain.resolve import latest
+from publish.domain.retention import Policy
 from tests.support.fakes import FakeReport
 from tests.support.fault_proxy import (
     Fault,
@@ -283,7 +284,7 @@ def _check(puts: list[str], gets: list[str], deletes: list[str], moto: Moto) -> 
             publish_entry(store, report, entry)
             made = True
             found = latest(store)
-            pruned = prune(store, report, 1, map)
+            pruned = prune(store, report, Policy(1), map)
         except PublishError:
             pass
         said = len(report.all("published") + report.all("already"))
@@ -299,5 +300,5 @@ def _check(puts: list[str], gets: list[str], deletes: list[str], moto: Moto) -> 
         store = retrying(place.store(wire.endpoint))
         publish_entry(store, report, entry)
         assert latest(store) == entry
-        assert prune(store, report, 1, map)
+        assert prune(store, report, Policy(1), map)
     assert place.paths() == ["exec/a/checkpoint-2/w", f"pub/{entry.name.decode()}"]

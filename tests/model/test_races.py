@@ -11,7 +11,7 @@ from publish.domain import prune as prune_module
 from publish.domain import publish as publish_module
 from publish.domain.retention import PlannedRemoval
 from tests.model.explorer import CounterExample, Explorer, Program, World
-from tests.model.scopes import publishing, pruning, root_with, rules, watching
+from tests.model.scopes import pruning, publishing, root_with, rules, watching
 
 
 class Scope(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import groupby, islice
+
 from publish.domain.entry import Entry
 from publish.domain.errors import AlreadyExists, FormatError, PermanentFault, StoreFault, SymlinkInPath
 from publish.domain.frameworks import MARKERS
@@ -41,16 +42,18 @@ def prune(store: Store, report: Report, policy: Policy, parallel: ParallelMap, g
 
 
 def prune_dry_run(
-    store: Store, report: Report, policy: Policy, parallel: ParallelMap, guards: Guards = Guards()  # noqa: B008  (a tuple cannot change)
+    store: Store,
+    report: Report,
+    policy: Policy,
+    parallel: ParallelMap,
+    guards: Guards = Guards(),  # noqa: B008  (a tuple cannot change)
 ) -> None:
     """Reports what `prune` would remove, and why the rest stays. Changes nothing."""
     _Prune(store, report, policy, parallel, guards).explain()
 
 
 class _Prune:
-    def __init__(
-        self, store: Store, report: Report, policy: Policy, parallel: ParallelMap, guards: Guards
-    ) -> None:
+    def __init__(self, store: Store, report: Report, policy: Policy, parallel: ParallelMap, guards: Guards) -> None:
         self._store = store
         self._report = report
         self._policy = policy

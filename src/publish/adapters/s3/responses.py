@@ -6,18 +6,16 @@ docs/s3-quirks.md says which store needs which check.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from mypy_boto3_s3.type_defs import ListObjectsV2OutputTypeDef
+    from mypy_boto3_s3.type_defs import ListObjectsV2OutputTypeDef, ObjectTypeDef
 
 _OTHER_SUCCESSES = range(201, 300)
 # Elements of a listed object that `publish` does not use. Parsing them takes longer than parsing the keys.
-_UNUSED_ELEMENTS = re.compile(
-    rb"<(LastModified|ETag|Size|StorageClass|Owner|ChecksumAlgorithm|ChecksumType)>.*?</\1>", re.DOTALL
-)
+_UNUSED_ELEMENTS = re.compile(rb"<(StorageClass|Owner|ChecksumAlgorithm|ChecksumType)>.*?</\1>", re.DOTALL)
 # botocore reads any other word as false, which would end a listing early.
 _IS_TRUNCATED = re.compile(rb"<IsTruncated>\s*(?:true|false)\s*</IsTruncated>")
 
@@ -34,6 +32,7 @@ class Listing(NamedTuple):
     """A page of a listing: whole keys, common prefixes, and the token of the next page."""
 
     keys: list[str]
+    objects: Sequence[ObjectTypeDef]
     prefixes: list[str]
     next_token: str | None
 
@@ -80,7 +79,8 @@ def parse_listing(response: ListObjectsV2OutputTypeDef, prefix: str) -> Listing:
     """The page that a response holds. Raises IncompleteResponse, or NotAnS3Response for another prefix's keys."""
     if "IsTruncated" not in response:
         raise IncompleteResponse("the response has no IsTruncated")
-    keys = [item["Key"] for item in response.get("Contents", ())]
+    objects = response.get("Contents", ())
+    keys = [item["Key"] for item in objects]
     prefixes = [item["Prefix"] for item in response.get("CommonPrefixes", ())]
     token = response.get("NextContinuationToken") if response["IsTruncated"] else None
     if response["IsTruncated"] and not token:
@@ -93,7 +93,7 @@ def parse_listing(response: ListObjectsV2OutputTypeDef, prefix: str) -> Listing:
     for key in (*keys, *prefixes):
         if not key.startswith(prefix):
             raise NotAnS3Response(f"the response lists a key outside the prefix: {key}")
-    return Listing(keys, prefixes, token)
+    return Listing(keys, objects, prefixes, token)
 
 
 def require_etag(response: Mapping[str, Any]) -> None:
