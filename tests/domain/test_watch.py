@@ -168,7 +168,7 @@ def test_a_save_with_too_long_a_path_is_refused_before_anything_is_written() -> 
     assert run.store.areas[Namespace.PUB] == set()
 
 
-@pytest.mark.parametrize("saves", [b"d" * 121, b"exec/a\nb", b"prune"])
+@pytest.mark.parametrize("saves", [b"d" * 121, b"exec/a\nb"])
 def test_a_folder_whose_saves_cannot_be_published_is_refused_at_the_start(saves: bytes) -> None:
     """L8: not at the first complete save, hours later."""
     with pytest.raises(ConfigError):

@@ -114,7 +114,7 @@ class _BundledModelLoader(botocore.loaders.Loader):
     def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> Any:  # noqa: ANN401  (parsed JSON)
         model: Any = super().load_service_model(service_name, type_name, api_version or _API_VERSION)
         if type_name == "service-2":
-            # The rest of a listed object is not used. Parsing its date takes longer than all the rest, so it stays text.
+            # Nothing else of a listed object is used. Its date stays text: parsing it takes longer than all the rest.
             members = model["shapes"]["Object"]["members"]
             model["shapes"]["Object"]["members"] = {name: members[name] for name in ("Key", "Size", "ETag")}
             model["shapes"]["Object"]["members"]["LastModified"] = {"shape": "ETag"}
