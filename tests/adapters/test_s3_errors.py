@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import secrets
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -54,17 +54,6 @@ def place(moto: Moto) -> Place:
     place = make_place(moto)
     place.fill("s/a", "s/b", "s/trainer_state.json", body=b"some bytes to cut in two")
     return place
-
-
-@pytest.fixture
-def wire(moto: Moto) -> Iterator[Wire]:
-    with Wire(moto.endpoint) as wire:
-        yield wire
-
-
-@pytest.fixture
-def store(place: Place, wire: Wire) -> S3Store:
-    return place.store(wire.endpoint)
 
 
 def translate(wire: Wire, fault: Fault, call: Callable[[], object]) -> StoreFault:

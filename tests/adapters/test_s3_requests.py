@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from botocore.awsrequest import AWSRequest
 
@@ -18,22 +16,6 @@ from tests.support.s3_roots import BUNDLE, Place, make_place, paths_of, wire_to
 from tests.support.servers import KeyedServer, credentials
 
 NAME = b"00000000000000000001-00000000000000000002-MFRGG"
-
-
-@pytest.fixture
-def place(moto: Moto) -> Place:
-    return make_place(moto)
-
-
-@pytest.fixture
-def wire(moto: Moto) -> Iterator[Wire]:
-    with wire_to(moto) as wire:
-        yield wire
-
-
-@pytest.fixture
-def store(place: Place, wire: Wire) -> S3Store:
-    return place.store(wire.endpoint)
 
 
 def everything(store: S3Store) -> None:

@@ -23,7 +23,7 @@ from publish.adapters.vault.responses import Response
 from publish.domain.credentials import Credentials
 from publish.domain.errors import CredentialsError, SourceUnavailable
 from publish.domain.vault_url import parse_vault_url
-from tests.support.ca import CertificateAuthority, TlsFront
+from tests.support.ca import CertificateAuthority, MakeFront
 from tests.support.fake_vault import (
     FIELDS,
     LOGIN,
@@ -658,29 +658,8 @@ def test_a_redirect_without_a_location_is_an_error(source: Make, fault: Fault) -
 # TLS
 
 
-@pytest.fixture(scope="module")
-def authority() -> CertificateAuthority:
-    return CertificateAuthority()
-
-
-@pytest.fixture
-def tls(authority: CertificateAuthority, tmp_path: Path) -> Iterator[Callable[..., TlsFront]]:
-    """TLS fronts, before whatever a test wants."""
-    with ExitStack() as stopping:
-
-        def make(upstream: str, host: str = "localhost", *, expired: bool = False) -> TlsFront:
-            front = TlsFront(upstream, authority.issue(host, tmp_path, expired=expired))
-            stopping.callback(front.stop)
-            return front
-
-        yield make
-
-
-Front = Callable[..., TlsFront]
-
-
 def test_a_private_ca_is_trusted_by_ca_or_through_the_system_bundle(
-    source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path
+    source: Make, tls: MakeFront, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """V2, S8."""
     ca = authority.write(tmp_path)
@@ -691,7 +670,7 @@ def test_a_private_ca_is_trusted_by_ca_or_through_the_system_bundle(
 
 
 def test_only_the_certificates_of_ca_are_trusted(
-    source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path
+    source: Make, tls: MakeFront, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """V2."""
     other = CertificateAuthority("Another").write(tmp_path, "other.pem")
@@ -707,7 +686,14 @@ def test_only_the_certificates_of_ca_are_trusted(
     [("elsewhere.example", False, "Hostname mismatch"), ("localhost", True, "certificate has expired")],
 )
 def test_a_certificate_that_does_not_verify_is_an_error(
-    source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path, host: str, words: str, *, expired: bool
+    source: Make,
+    tls: MakeFront,
+    authority: CertificateAuthority,
+    tmp_path: Path,
+    host: str,
+    words: str,
+    *,
+    expired: bool,
 ) -> None:
     """V4."""
     ca = authority.write(tmp_path)
@@ -719,7 +705,7 @@ def test_a_certificate_that_does_not_verify_is_an_error(
     assert server.steps == []
 
 
-def test_an_unknown_ca_is_an_error(source: Make, tls: Front) -> None:
+def test_an_unknown_ca_is_an_error(source: Make, tls: MakeFront) -> None:
     """V4."""
     with FakeVault() as server:
         front = tls(server.address)
@@ -734,7 +720,7 @@ def test_tls_with_a_plain_server_is_an_error(source: Make) -> None:
         assert wrong(lambda: source(https).read(PLENTY)).startswith("TLS with the server failed: ")
 
 
-def test_plain_http_with_a_tls_server_is_an_error(source: Make, tls: Front) -> None:
+def test_plain_http_with_a_tls_server_is_an_error(source: Make, tls: MakeFront) -> None:
     """V4."""
     with FakeVault() as server:
         plain = tls(server.address).address.replace("https", "http")
@@ -758,7 +744,7 @@ def test_plain_http_with_a_tls_server_is_an_error(source: Make, tls: Front) -> N
     ],
 )
 def test_an_invalid_ca_file_is_an_error_and_nothing_is_sent(
-    source: Make, tls: Front, tmp_path: Path, content: bytes | None, words: str
+    source: Make, tls: MakeFront, tmp_path: Path, content: bytes | None, words: str
 ) -> None:
     """V4."""
     ca = tmp_path / "ca.pem"
@@ -791,7 +777,7 @@ def test_a_directory_as_ca_is_an_error(source: Make, tmp_path: Path) -> None:
 
 
 def test_a_redirect_from_http_to_https_is_followed_and_never_the_reverse(
-    source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path
+    source: Make, tls: MakeFront, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """V5."""
     ca = authority.write(tmp_path)

@@ -30,11 +30,6 @@ def refusal(environment: Mapping[str, str]) -> str:
     return str(raised.value)
 
 
-@pytest.fixture(scope="module")
-def authority() -> CertificateAuthority:
-    return CertificateAuthority()
-
-
 @pytest.fixture
 def pair(authority: CertificateAuthority, tmp_path: Path) -> Pair:
     return authority.issue("client", tmp_path)

@@ -164,7 +164,7 @@ def test_a_relative_source_is_below_the_working_directory(job: Job) -> None:
     """C7"""
     line = ("resolve", "-checkpoint", job.place.url, "-creds", "file:creds")
     assert run(*line, cwd=job.folder) == Result(0, b"", b"")
-    assert "no source answered" in run(*line, cwd="/").notes[0]
+    assert "no credentials found" in run(*line, cwd="/").notes[0]
 
 
 def test_the_first_source_that_answers_is_named(seaweedfs: KeyedServer, tmp_path: Path) -> None:

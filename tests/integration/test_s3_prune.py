@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 
 import pytest
 
 from tests.support.fault_proxy import Held, passes, says
 from tests.support.program import start
-from tests.support.s3_jobs import S3Job, s3_job
-from tests.support.servers import KeyedServer
-
-
-@pytest.fixture
-def job(seaweedfs: KeyedServer, tmp_path: Path) -> Iterator[S3Job]:
-    with s3_job(seaweedfs, tmp_path) as job:
-        yield job
+from tests.support.s3_jobs import S3Job
 
 
 @pytest.mark.parametrize(("saves", "objects"), [(30, 2_100), pytest.param(1_000, 10_000, marks=pytest.mark.exhaustive)])

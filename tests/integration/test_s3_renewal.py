@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.support.fault_proxy import Fault, says
 from tests.support.program import start
-from tests.support.s3_jobs import S3Job, s3_job
-from tests.support.servers import KeyedServer
+from tests.support.s3_jobs import S3Job
 
 REJECTED = "the store rejected the credentials ({}); resolving the sources again"
 EXPIRED = says(400, "ExpiredToken")
-
-
-@pytest.fixture
-def job(seaweedfs: KeyedServer, tmp_path: Path) -> Iterator[S3Job]:
-    with s3_job(seaweedfs, tmp_path) as job:
-        yield job
 
 
 # A request that the second scan sends: its method and target, and the refusals that the wire gives.

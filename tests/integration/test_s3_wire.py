@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -33,9 +31,8 @@ from tests.support.fault_proxy import (
 )
 from tests.support.moto_server import Moto
 from tests.support.retrying import retrying
-from tests.support.s3_jobs import S3Job, s3_job
+from tests.support.s3_jobs import S3Job
 from tests.support.s3_roots import make_place, wire_to
-from tests.support.servers import SeaweedFS
 
 CONFLICT = says(409, "ConditionalRequestConflict")
 BUSY = {
@@ -60,12 +57,6 @@ FINAL = {
 # Nothing of the request happened, or all of it did and nobody heard.
 LOST = {"lost request": lost_request, **BUSY, "empty 200": nothing_but_200}
 UNHEARD = {"lost reply": lost_reply, "reset": reset_in_headers, "cut": cut_in_headers}
-
-
-@pytest.fixture
-def job(seaweedfs: SeaweedFS, tmp_path: Path) -> Iterator[S3Job]:
-    with s3_job(seaweedfs, tmp_path) as job:
-        yield job
 
 
 @pytest.mark.parametrize("fault", LOST.values(), ids=LOST)

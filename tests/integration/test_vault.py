@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from publish.adapters.vault import VaultSource
 from publish.domain.credentials import Credentials
 from publish.domain.errors import CredentialsError, SourceUnavailable
 from publish.domain.vault_url import parse_vault_url
-from tests.support.ca import CertificateAuthority, TlsFront
+from tests.support.ca import CertificateAuthority, MakeFront
 from tests.support.openbao import Admin, OpenBao
 from tests.support.proxies import TinyProxy
 from tests.support.servers import free_ports
@@ -249,9 +248,7 @@ def test_refused_reads_are_errors_and_leave_no_token(
     before = admin.tokens()
     said = wrong(f"{vault.address}/{secret.path}?{approle(admin.allow_reading('secret/data/else'))}")
     assert said == "read: the server responded with status 403: 1 error occurred: * permission denied"
-    assert wrong(f"{vault.address}/none?{login}").startswith(
-        "read: the server responded with status 404: there is nothing"
-    )
+    assert wrong(f"{vault.address}/none?{login}").startswith("read: the server responded with status 404: not found")
     assert wrong(f"{vault.address}/{secret.path}?{login}&kv=1").startswith("read: the server responded with status 404")
     admin.ask("DELETE", f"secret/data/{secret.path}")
     assert "whether it was deleted)" in wrong(f"{vault.address}/{secret.path}?{login}")
@@ -272,7 +269,7 @@ def test_version_1_read_as_version_2_is_an_error(vault: OpenBao, admin: Admin, a
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({**FIELDS, "password": "canary"}, "not a field ("),
+        ({**FIELDS, "password": "canary"}, "unknown field ("),
         ({**FIELDS, "region": 5}, "not a string: region"),
         ({**FIELDS, "region": "eu-west-1\n"}, "field contains whitespace: region"),
         ({"access_key_id": "AKID"}, "missing field: secret_access_key"),
@@ -308,32 +305,9 @@ def test_a_stopped_server_is_unavailable(vault: OpenBao, secret: Secret, approle
 # Proxies
 
 
-@pytest.fixture
-def tinyproxy() -> Iterator[TinyProxy]:
-    proxy = TinyProxy()
-    yield proxy
-    proxy.stop()
-
-
 def carried_by(proxy: TinyProxy) -> list[str]:
     """What it was asked for: `METHOD target`, in order."""
     return re.findall(r"Request \(file descriptor [0-9]+\): ([A-Z]+ \S+) HTTP", proxy.asked())
-
-
-@pytest.fixture
-def front(tmp_path: Path) -> Iterator[Callable[[str, CertificateAuthority], TlsFront]]:
-    """TLS fronts, before a proxy too."""
-    with ExitStack() as stopping:
-
-        def make(upstream: str, authority: CertificateAuthority) -> TlsFront:
-            made = TlsFront(upstream, authority.issue("localhost", tmp_path))
-            stopping.callback(made.stop)
-            return made
-
-        yield make
-
-
-Front = Callable[[str, CertificateAuthority], TlsFront]
 
 
 def test_a_proxy_carries_every_request_to_a_plain_server(
@@ -362,23 +336,23 @@ def test_a_tls_proxy_is_verified_with_the_system_bundle_and_never_with_ca(
     secret: Secret,
     approle: Login,
     tinyproxy: TinyProxy,
-    front: Front,
+    tls: MakeFront,
     tmp_path: Path,
 ) -> None:
     """P2: two authorities, each good for one of the two and not for the other."""
     nodes = CertificateAuthority("The node's own")
     roots = nodes.write(tmp_path, "roots.pem")
     ca = authority.write(tmp_path)
-    proxy = front(tinyproxy.url, nodes).address
+    proxy = tls(tinyproxy.url, signer=nodes).address
     login = approle(secret.policy)
     through_tls = f"{vault.tls_address}/{secret.path}?{login}&ca={ca}&proxy="
     assert read(f"{through_tls}{proxy}", roots) == CREDENTIALS
     assert read(f"{vault.address}/{secret.path}?{login}&proxy={proxy}", roots) == CREDENTIALS
     # A proxy that only `ca=` would vouch for, and a server that only the node's roots would.
-    assert wrong(f"{through_tls}{front(tinyproxy.url, authority).address}", roots).startswith(
+    assert wrong(f"{through_tls}{tls(tinyproxy.url, signer=authority).address}", roots).startswith(
         "the TLS certificate of the proxy does not verify"
     )
-    server = front(vault.address, nodes).address
+    server = tls(vault.address, signer=nodes).address
     assert wrong(f"{server}/{secret.path}?{login}&ca={ca}&proxy={proxy}", roots).startswith(
         "cannot verify the TLS certificate of the server"
     )

@@ -256,7 +256,7 @@ def test_if_no_source_is_available_each_is_named_with_its_reason(place: Place, a
     why = [
         f"{first}: cannot reach the server: Connection refused",
         f"{second}: service-account token file not found: /nonexistent",
-        "file:/nonexistent: directory not found: /nonexistent",
+        "file:/nonexistent: directory not found",
     ]
     assert failed.notes == [f"credentials: no credentials found: {'; '.join(why)}"]
 
@@ -281,7 +281,7 @@ def test_a_malformed_list_is_refused_before_any_source_is_accessed(place: Place,
             refused = resolve(place, f"{good},{bad}")
             assert refused.status == 1
             (note,) = refused.notes
-            assert note.startswith("credentials: -creds item 2 ")
+            assert note.startswith("credentials: -creds item 2")
             assert "canary" not in note
         assert server.asked == []
 
