@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple, Protocol, TypeVar
 
 from publish.domain.entry import Entry
 from publish.domain.errors import AlreadyExists, Conflict, PublishError, StoreFault, TimedOut, Unreachable
+from publish.domain.light_typing import NamedTuple, Protocol, TypeVar
 from publish.domain.listing import pages
 from publish.domain.ports import Namespace, Page, ParallelMap, Random
 

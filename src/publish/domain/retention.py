@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from enum import Enum
 from itertools import accumulate
-from typing import NamedTuple
 
 from publish.domain.entry import Entry, overlap
+from publish.domain.light_typing import NamedTuple
 
 
 class RetentionResult(NamedTuple):
