@@ -26,6 +26,9 @@ _PATIENCE = 60.0
 Word = str | bytes | Path
 
 
+RETRYING = " failed, retrying for up to "
+
+
 class Result(NamedTuple):
     status: int
     out: bytes
@@ -38,6 +41,16 @@ class Result(NamedTuple):
         assert lines.pop() == ""
         assert all(line.startswith("publish: ") for line in lines), self.err
         return [line.removeprefix("publish: ") for line in lines]
+
+    @property
+    def retries(self) -> list[str]:
+        """The notes about requests that are retried."""
+        return [note for note in self.notes if RETRYING in note]
+
+    @property
+    def messages(self) -> list[str]:
+        """The other notes."""
+        return [note for note in self.notes if RETRYING not in note]
 
 
 def call(*words: Word, env: Mapping[str, str] | None = None) -> Result:
