@@ -81,7 +81,9 @@ _STATUSES = {
     505: Classification(PermanentFault),
 }
 # Newer credentials may be accepted: these have expired, or were replaced.
-REFRESHABLE_CODES = frozenset({"ExpiredToken", "InvalidAccessKeyId"})
+REFRESHABLE_CODES = frozenset(
+    {"ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch", "TokenRefreshRequired"}
+)
 # The codes of stores without DeleteObjects, or that refuse it as botocore sends it (docs/s3-quirks.md).
 # MalformedXML also means a key that XML cannot represent.
 BATCH_DELETE_UNSUPPORTED = frozenset(

@@ -21,7 +21,7 @@ from publish.adapters.s3.errors import (
     has_no_error_code,
     is_not_found,
 )
-from publish.adapters.s3.responses import Listing, parse_listing, require_etag
+from publish.adapters.s3.responses import Listing, parse_listing, require_created, require_length, require_object
 from publish.domain.credentials import Credentials
 from publish.domain.entry import to_text
 from publish.domain.errors import AlreadyExists, ConfigError, Conflict, PermanentFault, PublishError, StoreFault
@@ -89,7 +89,7 @@ class S3Store:
             if body is not None:
                 request["Body"] = body
             response = self._client.put_object(**request)
-            require_etag(response)
+            require_created(response)
 
     def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """One DeleteObjects, or single deletes if the store does not support it."""
@@ -124,7 +124,7 @@ class S3Store:
                 if not has_no_error_code(error):
                     raise
             else:
-                require_etag(response)
+                require_object(response)
                 if "ContentLength" in response:
                     return response["ContentLength"]
         # A HEAD's response may lack the length (RFC 9110 section 8.6), and its errors have no code.
@@ -142,7 +142,8 @@ class S3Store:
                     return None
                 raise
             with closing(response["Body"]) as body:
-                require_etag(response)
+                require_object(response)
+                require_length(response)
                 content = bytearray()
                 # Up to the empty chunk at the end, because botocore checks the length only there.
                 while chunk := body.read(min(_CHUNK_SIZE, limit - len(content))):
