@@ -49,6 +49,41 @@ def test_the_schema_rejects_invalid_manifests() -> None:
         validate(broken, versions()[-1], strict=True)
 
 
+def pods() -> list[Manifest]:
+    """The specifications of the Job's pods and of the CronJob's."""
+    job, cron_job = manifests()
+    return [job["spec"]["template"]["spec"], cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"]]
+
+
+def containers(pod: Manifest) -> list[Manifest]:
+    return [*pod.get("initContainers", []), *pod["containers"]]
+
+
+@pytest.mark.parametrize("pod", pods(), ids=["job", "cron-job"])
+def test_the_pods_hold_the_restricted_security_standard(pod: Manifest) -> None:
+    """https://kubernetes.io/docs/concepts/security/pod-security-standards/, Restricted."""
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] != 0
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert all(set(volume) & {"secret", "emptyDir"} for volume in pod["volumes"])
+    for container in containers(pod):
+        security = container["securityContext"]
+        assert security["allowPrivilegeEscalation"] is False
+        assert security["capabilities"] == {"drop": ["ALL"]}
+        assert container["name"] == "train" or security["readOnlyRootFilesystem"] is True
+
+
+@pytest.mark.parametrize("pod", pods(), ids=["job", "cron-job"])
+def test_a_secret_is_mounted_only_where_it_is_read(pod: Manifest) -> None:
+    secrets = {volume["name"] for volume in pod["volumes"] if "secret" in volume}
+    for container in containers(pod):
+        mounted_here = {mount["name"] for mount in container["volumeMounts"]}
+        words = " ".join([*container["command"], *container.get("args", [])])
+        reads = {name for name in secrets if f"secret:/var/run/secrets/{name}" in words}
+        assert mounted_here & secrets == (reads or {"train-s3"})
+
+
 class Pod:
     """One pod of the Job, run as the kubelet runs it: commands, expanded variables, mounted folders."""
 
