@@ -344,7 +344,7 @@ def listing(content: str, truncated: str = "false", root: str = "ListBucketResul
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [
         listing("<NextContinuationToken>x</NextContinuationToken>", "True"),
         listing("<NextContinuationToken>x</NextContinuationToken>", ""),
@@ -353,14 +353,38 @@ def listing(content: str, truncated: str = "false", root: str = "ListBucketResul
         listing("<KeyCount>7</KeyCount>"),
         listing("<KeyCount>abc</KeyCount>"),
         listing("<Prefix>other/</Prefix>"),
+        listing("<a>"),
+        listing("<a></b>"),
         listing("", root="x"),
-        says(206),
-        says(204),
+        listing("<a>" * 17 + "</a>" * 17),
+        listing("<a/>" * 100_000),
+        listing("<a b='" + "c" * 200_000 + "'/>"),
+        listing(f"<Prefix>{'a' * 100_000}</Prefix>"),
+        answers("<!DOCTYPE a [<!ENTITY b 'c'>]><ListBucketResult>&b;</ListBucketResult>"),
+        answers("hello"),
+        answers("<html>"),
     ],
 )
-def test_a_contradictory_listing_is_never_an_empty_log(answer: Fault, store: S3Store, wire: Wire) -> None:
-    """resolve.3"""
-    assert type(translate(wire, answer, read(store))) is NotApplied
+def test_a_contradictory_listing_is_never_an_empty_log(response: Fault, store: S3Store, wire: Wire) -> None:
+    """resolve.3, s3.6: it is not sent again."""
+    assert type(translate(wire, response, read(store))) is PermanentFault
+
+
+@pytest.mark.parametrize("response", [answers(""), answers("<ListBucketResult>"), says(206), says(204)])
+def test_an_incomplete_listing_is_never_an_empty_log(response: Fault, store: S3Store, wire: Wire) -> None:
+    """resolve.3, s3.8"""
+    assert type(translate(wire, response, read(store))) is NotApplied
+
+
+@pytest.mark.parametrize("headers", [(("Last-Modified", "Wed, 02 Dec 2026 00:00:00 GMT"),), (("ETag", '"x"'),)])
+def test_an_object_without_an_etag_is_an_object(
+    headers: tuple[tuple[str, str], ...], store: S3Store, wire: Wire
+) -> None:
+    """s3.5: a file that others wrote beside versitygw has none."""
+    for method in ("GET", "HEAD"):
+        wire.spoil_all(method, lambda exchange: exchange.answer(Reply(200, list(headers), b"bytes")))
+    assert store.read(b"s/a", 10) == b"bytes"
+    assert store.size(b"s/a") == 5
 
 
 def tagged_page(exchange: Exchange) -> None:

@@ -252,7 +252,7 @@ def test_a_request_is_sent_to_the_endpoint_or_to_awss_regional_one(
         sent.append(request)
         raise InterruptedError
 
-    client.meta.events.register("before-send.s3", keep)
+    client.meta.events.register_first("before-send.s3", keep)
     with pytest.raises(InterruptedError):
         client.list_objects_v2(Bucket="bucket")
     assert [request.url for request in sent] == [f"{url}/bucket?list-type=2&encoding-type=url"]

@@ -10,7 +10,8 @@ from publish.domain.errors import CredentialsError, CredentialsRejected
 from tests.support.fakes import FakeStore
 
 FIRST = Credentials("key", "secret", "token", "http://store:8333", "us-east-1")
-REFUSAL = CredentialsRejected("PUT: ExpiredToken", "ExpiredToken", refreshable=True)
+REFUSAL = CredentialsRejected("PUT: ExpiredToken", "ExpiredToken", refreshable=True, resend_unchanged=True)
+MISMATCH = CredentialsRejected("PUT: SignatureDoesNotMatch", "SignatureDoesNotMatch", refreshable=True)
 
 
 class Run:
@@ -84,6 +85,26 @@ def test_without_a_source_the_refresh_fails() -> None:
     with pytest.raises(CredentialsError, match="no source answered"):
         run.refresh(REFUSAL)
     assert run.connected == []
+
+
+def test_unchanged_credentials_are_reported_and_used_again_for_some_codes() -> None:
+    """watch.11"""
+    run = Run(FIRST)
+    assert run.refresh(REFUSAL) is run.store
+    assert run.logged[1] == "the credentials of file:/creds are unchanged"
+
+
+def test_for_other_codes_unchanged_credentials_are_not_used_again() -> None:
+    """watch.11: also after they have changed once."""
+    run = Run(FIRST)
+    with pytest.raises(CredentialsRejected) as raised:
+        run.refresh(MISMATCH)
+    assert str(raised.value) == "PUT: SignatureDoesNotMatch; the credentials of file:/creds are unchanged"
+    assert run.connected == []
+    run.answer = FIRST._replace(secret_access_key="new")
+    assert run.refresh(MISMATCH) is run.store
+    with pytest.raises(CredentialsRejected, match="unchanged"):
+        run.refresh(MISMATCH)
 
 
 def test_no_secret_is_logged() -> None:

@@ -73,10 +73,23 @@ def test_a_request_that_is_rejected_twice_ends_the_watch(job: S3Job) -> None:
     assert job.published() == []
 
 
-def test_a_code_that_fresh_credentials_do_not_cure_is_final(job: S3Job) -> None:
-    """S6: ExpiredToken and InvalidAccessKeyId alone."""
+@pytest.mark.parametrize("code", ["SignatureDoesNotMatch", "InvalidToken", "TokenRefreshRequired"])
+def test_other_rejections_are_final_if_the_credentials_are_unchanged(code: str, job: S3Job) -> None:
+    """watch.11: a subPath mount is never updated."""
     job.save(1)
-    job.wire.spoil("PUT", says(403, "SignatureDoesNotMatch"))
+    job.wire.spoil("PUT", says(403, code))
+    with job.watch("-interval", "1h") as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (1, b"")
+    assert REJECTED.format(code) in err.decode()
+    assert f"the credentials of {job.flags[-1]} are unchanged" in err.decode()
+    assert len(job.wire.sent("PUT")) == 1
+
+
+def test_a_code_that_fresh_credentials_do_not_cure_is_final(job: S3Job) -> None:
+    """s3.12, watch.11"""
+    job.save(1)
+    job.wire.spoil("PUT", says(403, "AccessDenied"))
     with job.watch("-interval", "1h") as process:
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (1, b"")

@@ -22,7 +22,14 @@ from publish.adapters.s3.errors import (
     has_no_error_code,
     is_not_found,
 )
-from publish.adapters.s3.responses import IncompleteResponse, Listing, parse_listing, require_etag
+from publish.adapters.s3.responses import (
+    IncompleteResponse,
+    Listing,
+    parse_listing,
+    require_created,
+    require_length,
+    require_object,
+)
 from publish.domain.credentials import Credentials
 from publish.domain.entry import to_text
 from publish.domain.errors import (
@@ -42,7 +49,6 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import (
         ErrorTypeDef,
         ListObjectsV2RequestTypeDef,
-        ObjectTypeDef,
         PutObjectRequestTypeDef,
     )
 
@@ -109,7 +115,7 @@ class S3Store:
             if body is not None:
                 request["Body"] = body
             response = self._client.put_object(**request)
-            require_etag(response)
+            require_created(response)
 
     def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """One DeleteObjects, or single deletes if the store does not support it."""
@@ -161,7 +167,7 @@ class S3Store:
                 if not has_no_error_code(error):
                     raise
             else:
-                require_etag(response)
+                require_object(response)
                 if "ContentLength" in response:
                     return response["ContentLength"]
         # A HEAD's response may lack the length (RFC 9110 section 8.6), and its errors have no code.
@@ -184,7 +190,8 @@ class S3Store:
                     return None
                 raise
             with closing(response["Body"]) as body:
-                require_etag(response)
+                require_object(response)
+                require_length(response)
                 return _content(body, limit)
 
     def read_range(self, path: bytes, start: int, length: int) -> bytes:
