@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.proxies import PROGRAM as TINYPROXY
-from tests.support.ways import describe
+from tests.support.server_mode import describe
 
 # The fixtures that are real servers, one way or another; parameters name them too.
 SERVERS = {"seaweedfs", "vault"}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.moto_server import Moto
+from tests.support.server_mode import start_store
 from tests.support.servers import KeyedServer, S3Server
-from tests.support.ways import start_store
 
 
 @pytest.fixture(scope="session")

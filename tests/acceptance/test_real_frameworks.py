@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.support.job_script import publish, watching
+from tests.support.cli_job import publish, watching
 from tests.support.program import CLEAN, PROGRAM
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(300)]

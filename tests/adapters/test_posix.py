@@ -17,13 +17,13 @@ import pytest
 
 from publish.adapters.posix import PosixStore, leads_to
 from publish.domain.entry import Entry
-from publish.domain.errors import AlreadyThere, BehindLink, Denied, Malformed, Misconfigured
-from publish.domain.ports import Area
-from publish.domain.saves import MARKERS
-from publish.domain.sweep import prune
-from tests.support.asking import asking
+from publish.domain.errors import AlreadyExists, ConfigError, FormatError, PermanentFault, SymlinkInPath
+from publish.domain.frameworks import MARKERS
+from publish.domain.ports import Namespace
+from publish.domain.prune import prune
 from tests.support.fakes import FakeReport
 from tests.support.faults import Crash
+from tests.support.retrying import asking
 
 ENTRY = Entry.of(1, 2, b"run/2")
 NAME = ENTRY.name.decode()
@@ -55,7 +55,7 @@ def test_a_root_that_is_not_there_or_no_directory_is_refused(root: Path) -> None
     (root / "file").touch()
     (root / "dangling").symlink_to("nowhere")
     for name in ("missing", "file", "dangling"):
-        with pytest.raises(Misconfigured, match=name):
+        with pytest.raises(ConfigError, match=name):
             open_store(root / name)
 
 
@@ -64,9 +64,9 @@ def test_a_root_may_be_a_link(root: Path) -> None:
     link = root.parent / "link"
     link.symlink_to(root)
     store = open_store(link)
-    store.create(Area.PUB, ENTRY.name)
+    store.create(Namespace.PUB, ENTRY.name)
     fill(root, "run/2/x")
-    assert store.remove_save(b"run/2", MARKERS).found
+    assert store.remove_tree(b"run/2", MARKERS).found
     assert tree(root) == ["pub", f"pub/{NAME}", "run"]
 
 
@@ -75,20 +75,20 @@ def test_a_root_that_goes_away_is_never_an_empty_one(root: Path) -> None:
     store = open_store(root)
     root.rmdir()
     for call in (
-        lambda: store.names(Area.PUB, None),
-        lambda: store.folders(b"exec/a", None),
-        lambda: store.folders(b"", None),
-        lambda: store.create(Area.PUB, ENTRY.name),
-        lambda: store.remove(Area.PUB, [ENTRY.name]),
-        lambda: store.remove_save(b"run/2", MARKERS),
+        lambda: store.list_entries(Namespace.PUB, None),
+        lambda: store.list_directories(b"exec/a", None),
+        lambda: store.list_directories(b"", None),
+        lambda: store.create(Namespace.PUB, ENTRY.name),
+        lambda: store.remove(Namespace.PUB, [ENTRY.name]),
+        lambda: store.remove_tree(b"run/2", MARKERS),
     ):
-        with pytest.raises(Misconfigured, match="root is not there"):
+        with pytest.raises(ConfigError, match="root is not there"):
             call()
     root.touch()
-    with pytest.raises(Misconfigured, match="root is not there"):
-        store.names(Area.PUB, None)
-    with pytest.raises(Misconfigured, match="root is not there"):
-        store.folders(b"exec/a", None)
+    with pytest.raises(ConfigError, match="root is not there"):
+        store.list_entries(Namespace.PUB, None)
+    with pytest.raises(ConfigError, match="root is not there"):
+        store.list_directories(b"exec/a", None)
 
 
 @pytest.mark.parametrize("make", [lambda pub: pub.symlink_to("nowhere"), lambda pub: pub.touch()])
@@ -97,18 +97,18 @@ def test_a_pub_that_is_no_directory_is_an_error_and_never_an_empty_log(
 ) -> None:
     """L5."""
     make(root / "pub")
-    with pytest.raises(Malformed, match="dangling link, or no directory"):
-        open_store(root).names(Area.PUB, None)
-    with pytest.raises(Malformed, match="dangling link, or no directory"):
-        open_store(root).create(Area.PUB, ENTRY.name)
+    with pytest.raises(FormatError, match="dangling link, or no directory"):
+        open_store(root).list_entries(Namespace.PUB, None)
+    with pytest.raises(FormatError, match="dangling link, or no directory"):
+        open_store(root).create(Namespace.PUB, ENTRY.name)
 
 
 def test_a_pub_that_is_a_link_to_a_directory_is_followed(root: Path) -> None:
     """L5."""
     (root / "elsewhere").mkdir()
     (root / "pub").symlink_to("elsewhere")
-    open_store(root).create(Area.PUB, ENTRY.name)
-    assert open_store(root).names(Area.PUB, None).names == [ENTRY.name]
+    open_store(root).create(Namespace.PUB, ENTRY.name)
+    assert open_store(root).list_entries(Namespace.PUB, None).names == [ENTRY.name]
     assert (root / "elsewhere" / NAME).exists()
 
 
@@ -117,10 +117,10 @@ def test_an_entry_that_is_no_regular_file_is_an_error_that_names_it(root: Path, 
     """L4."""
     (root / "pub").mkdir()
     make(root / "pub" / NAME)
-    with pytest.raises(Malformed, match=NAME):
-        open_store(root).names(Area.PUB, None)
-    with pytest.raises(Malformed, match=NAME):
-        open_store(root).create(Area.PUB, ENTRY.name)
+    with pytest.raises(FormatError, match=NAME):
+        open_store(root).list_entries(Namespace.PUB, None)
+    with pytest.raises(FormatError, match=NAME):
+        open_store(root).create(Namespace.PUB, ENTRY.name)
 
 
 def test_the_mode_and_size_of_an_entry_do_not_matter(root: Path) -> None:
@@ -128,16 +128,16 @@ def test_the_mode_and_size_of_an_entry_do_not_matter(root: Path) -> None:
     (root / "pub").mkdir()
     (root / "pub" / NAME).write_text("not empty")
     (root / "pub" / NAME).chmod(0)
-    assert open_store(root).names(Area.PUB, None).names == [ENTRY.name]
-    with pytest.raises(AlreadyThere):
-        open_store(root).create(Area.PUB, ENTRY.name)
+    assert open_store(root).list_entries(Namespace.PUB, None).names == [ENTRY.name]
+    with pytest.raises(AlreadyExists):
+        open_store(root).create(Namespace.PUB, ENTRY.name)
 
 
 def test_a_name_that_is_not_utf_8_is_listed_as_it_is(root: Path) -> None:
     """L3, L4."""
     (root / "pub").mkdir()
     Path(os.fsdecode(bytes(root) + b"/pub/\xff")).touch()
-    assert open_store(root).names(Area.PUB, None).names == [b"\xff"]
+    assert open_store(root).list_entries(Namespace.PUB, None).names == [b"\xff"]
 
 
 @contextmanager
@@ -172,16 +172,16 @@ def test_a_publication_is_durable_before_it_is_said(root: Path, monkeypatch: pyt
     """L7: the file, `pub/` and the root are synced, in this order."""
     store = open_store(root)
     with recorded(monkeypatch, "fsync") as calls:
-        store.create(Area.PUB, ENTRY.name)
+        store.create(Namespace.PUB, ENTRY.name)
     assert [call for call in calls if call.startswith("fsync")] == [f"fsync {NAME}", "fsync pub", "fsync root"]
 
 
 def test_a_publication_that_is_there_already_is_durable_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """L7: another process may have made it a moment ago."""
     store = open_store(root)
-    store.create(Area.PUB, ENTRY.name)
-    with recorded(monkeypatch, "fsync") as calls, pytest.raises(AlreadyThere):
-        store.create(Area.PUB, ENTRY.name)
+    store.create(Namespace.PUB, ENTRY.name)
+    with recorded(monkeypatch, "fsync") as calls, pytest.raises(AlreadyExists):
+        store.create(Namespace.PUB, ENTRY.name)
     assert [call for call in calls if call.startswith("fsync")] == [f"fsync {NAME}", "fsync pub", "fsync root"]
 
 
@@ -197,7 +197,7 @@ def test_an_entry_is_created_exclusively(root: Path, monkeypatch: pytest.MonkeyP
 
     store = open_store(root)
     monkeypatch.setattr(os, "open", spy)
-    store.create(Area.PUB, ENTRY.name)
+    store.create(Namespace.PUB, ENTRY.name)
     assert flags[0] & (os.O_CREAT | os.O_EXCL) == os.O_CREAT | os.O_EXCL
 
 
@@ -208,7 +208,7 @@ def test_removed_entries_are_durably_gone_before_their_saves_are_touched(
     store = open_store(root)
     for step in (1, 2):
         fill(root, f"run/{step}/a", f"run/{step}/trainer_state.json")
-        store.create(Area.PUB, Entry.of(1, step, b"run/%d" % step).name)
+        store.create(Namespace.PUB, Entry.of(1, step, b"run/%d" % step).name)
     first = Entry.of(1, 1, b"run/1").name.decode()
     with recorded(monkeypatch, "fsync", "unlink", "rmdir", "mkdir") as calls:
         assert prune(asking(store), FakeReport(), 1, map)
@@ -253,7 +253,7 @@ def test_a_full_or_read_only_disk_is_named_and_the_log_unharmed(
 ) -> None:
     """publish.4: exit 1 with clear words."""
     store = open_store(root)
-    store.create(Area.PUB, ENTRY.name)
+    store.create(Namespace.PUB, ENTRY.name)
     other = Entry.of(1, 3, b"run/3").name
     real = os.open
 
@@ -263,9 +263,9 @@ def test_a_full_or_read_only_disk_is_named_and_the_log_unharmed(
         return real(path, *arguments, **options)
 
     monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(Denied, match=os.strerror(code)):
-        store.create(Area.PUB, other)
-    assert store.names(Area.PUB, None).names == [ENTRY.name]
+    with pytest.raises(PermanentFault, match=os.strerror(code)):
+        store.create(Namespace.PUB, other)
+    assert store.list_entries(Namespace.PUB, None).names == [ENTRY.name]
 
 
 def test_a_sync_that_fails_is_never_a_publication_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,8 +276,8 @@ def test_a_sync_that_fails_is_never_a_publication_said(root: Path, monkeypatch: 
 
     store = open_store(root)
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(Denied, match="Input/output error"):
-        store.create(Area.PUB, ENTRY.name)
+    with pytest.raises(PermanentFault, match="Input/output error"):
+        store.create(Namespace.PUB, ENTRY.name)
 
 
 def test_an_entry_that_is_made_but_not_synced_is_said_to_be_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,12 +290,12 @@ def test_an_entry_that_is_made_but_not_synced_is_said_to_be_there(root: Path, mo
     monkeypatch.setattr(os, "fsync", fail)
     for _ in range(2):
         with pytest.raises(
-            Denied, match=r"it is there, but may not survive a crash until this is run again: Disk quota"
+            PermanentFault, match=r"it is there, but may not survive a crash until this is run again: Disk quota"
         ):
-            store.create(Area.PUB, ENTRY.name)
+            store.create(Namespace.PUB, ENTRY.name)
     monkeypatch.undo()
-    with pytest.raises(AlreadyThere):
-        store.create(Area.PUB, ENTRY.name)
+    with pytest.raises(AlreadyExists):
+        store.create(Namespace.PUB, ENTRY.name)
 
 
 def test_a_root_that_may_not_be_read_takes_publications(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,8 +309,8 @@ def test_a_root_that_may_not_be_read_takes_publications(root: Path, monkeypatch:
         return real(path, *arguments, **options)
 
     monkeypatch.setattr(os, "open", refuse)
-    store.create(Area.PUB, ENTRY.name)
-    assert store.names(Area.PUB, None).names == [ENTRY.name]
+    store.create(Namespace.PUB, ENTRY.name)
+    assert store.list_entries(Namespace.PUB, None).names == [ENTRY.name]
 
 
 def test_a_filesystem_without_directory_syncs_is_taken_as_it_is(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,8 +324,8 @@ def test_a_filesystem_without_directory_syncs_is_taken_as_it_is(root: Path, monk
 
     store = open_store(root)
     monkeypatch.setattr(os, "fsync", fail_for_directories)
-    store.create(Area.PUB, ENTRY.name)
-    assert store.names(Area.PUB, None).names == [ENTRY.name]
+    store.create(Namespace.PUB, ENTRY.name)
+    assert store.list_entries(Namespace.PUB, None).names == [ENTRY.name]
 
 
 def test_links_among_the_save_folders_are_passed_over(root: Path) -> None:
@@ -333,14 +333,14 @@ def test_links_among_the_save_folders_are_passed_over(root: Path) -> None:
     fill(root, "run/checkpoint-1/x", "run/file")
     (root / "run" / "checkpoint-2").symlink_to("checkpoint-1")
     (root / "run" / "checkpoint-3").symlink_to("nowhere")
-    assert open_store(root).folders(b"run", None).names == [b"checkpoint-1"]
+    assert open_store(root).list_directories(b"run", None).names == [b"checkpoint-1"]
 
 
 def test_the_saves_that_are_no_folder_are_an_error(root: Path) -> None:
     """watch.1."""
     fill(root, "run")
-    with pytest.raises(Misconfigured, match=r"no directory: .*/run"):
-        open_store(root).folders(b"run", None)
+    with pytest.raises(ConfigError, match=r"no directory: .*/run"):
+        open_store(root).list_directories(b"run", None)
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("other"), os.mkfifo])
@@ -348,7 +348,7 @@ def test_a_state_that_is_no_regular_file_is_a_fault_and_does_not_hang(root: Path
     """watch.4."""
     fill(root, "other")
     make(root / "trainer_state.json")
-    with pytest.raises(Malformed, match="not a regular file"):
+    with pytest.raises(FormatError, match="not a regular file"):
         open_store(root).read(b"trainer_state.json")
 
 
@@ -362,10 +362,10 @@ def test_a_state_that_cannot_be_read_is_a_fault(root: Path, monkeypatch: pytest.
 
     parts = store.read(b"trainer_state.json")
     monkeypatch.setattr(os, "read", refuse)
-    with pytest.raises(Malformed, match="not readable: Permission denied"):
+    with pytest.raises(FormatError, match="not readable: Permission denied"):
         list(parts or ())
     monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(Malformed, match="not readable: Permission denied"):
+    with pytest.raises(FormatError, match="not readable: Permission denied"):
         store.read(b"trainer_state.json")
 
 
@@ -393,7 +393,7 @@ def test_a_metadata_that_is_no_regular_file_does_not_count(root: Path) -> None:
 def test_whatever_has_the_sentinels_name_is_there(root: Path, make: Callable[[Path], None]) -> None:
     """watch.2: when in doubt, a save is incomplete."""
     make(root / "checkpoint-is-incomplete.txt")
-    assert open_store(root).is_there(b"checkpoint-is-incomplete.txt")
+    assert open_store(root).exists(b"checkpoint-is-incomplete.txt")
 
 
 def test_a_state_that_another_node_removed_is_not_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,12 +416,12 @@ def test_a_save_behind_a_link_may_be_published(root: Path) -> None:
     fill(root.parent, "outside/5/x")
     (root / "link").symlink_to(root.parent / "outside")
     store = open_store(root)
-    assert store.has_save(b"link/5")
+    assert store.save_exists(b"link/5")
     (root / "loop").symlink_to("loop")
-    assert not store.has_save(b"loop")
-    assert not store.has_save(b"n" * 300)
+    assert not store.save_exists(b"loop")
+    assert not store.save_exists(b"n" * 300)
     os.mkfifo(root / "fifo")
-    assert not store.has_save(b"fifo")
+    assert not store.save_exists(b"fifo")
 
 
 def test_whether_a_path_leads_to_the_root_is_told_by_what_it_is(root: Path) -> None:
@@ -445,8 +445,8 @@ class TestLinks:
         before = tree(outside)
         (root / link).parent.mkdir(parents=True, exist_ok=True)
         (root / link).symlink_to(outside)
-        with pytest.raises(BehindLink) as caught:
-            open_store(root).remove_save(path.encode(), MARKERS)
+        with pytest.raises(SymlinkInPath) as caught:
+            open_store(root).remove_tree(path.encode(), MARKERS)
         assert caught.value.link == link.encode()
         assert tree(outside) == before
         assert (root / link).is_symlink()
@@ -458,7 +458,7 @@ class TestLinks:
         (root / "run/1/folder").symlink_to(outside)
         (root / "run/1/file").symlink_to(outside / "kept/x")
         (root / "run/1/trainer_state.json").symlink_to(outside / "kept/x")
-        open_store(root).remove_save(b"run/1", MARKERS)
+        open_store(root).remove_tree(b"run/1", MARKERS)
         assert tree(outside) == ["kept", "kept/x"]
         assert tree(root) == ["run"]
 
@@ -483,11 +483,11 @@ class TestLinks:
 
         monkeypatch.setattr(os, "open", swap)
         if place == "run/1/deep":
-            assert open_store(root).remove_save(b"run/1", MARKERS).found
+            assert open_store(root).remove_tree(b"run/1", MARKERS).found
             assert tree(root) == ["aside", "aside/x", "run"]
         else:
-            with pytest.raises(BehindLink):
-                open_store(root).remove_save(b"run/1", MARKERS)
+            with pytest.raises(SymlinkInPath):
+                open_store(root).remove_tree(b"run/1", MARKERS)
             assert (root / place).is_symlink()
         assert swaps == []
         assert tree(outside) == before
@@ -512,15 +512,15 @@ class TestLinks:
                 os.rename(root / "made" / str(number), root / "current")
                 for _ in range(3):
                     try:
-                        outcomes.add(store.remove_save(b"current/run/1", MARKERS).found)
-                    except (BehindLink, Denied) as fault:
+                        outcomes.add(store.remove_tree(b"current/run/1", MARKERS).found)
+                    except (SymlinkInPath, PermanentFault) as fault:
                         outcomes.add(type(fault))
                 os.rename(root / "current", root / f"old-{number}")
                 assert tree(outside) == before
         finally:
             swapper.kill()
             swapper.wait()
-        assert BehindLink in outcomes, "no swap was met: the test shows nothing"
+        assert SymlinkInPath in outcomes, "no swap was met: the test shows nothing"
         assert True in outcomes
 
 
@@ -551,9 +551,9 @@ class TestKills:
         store = open_store(root)
         for step in range(4):
             fill(root, f"run/{step}/trainer_state.json", f"run/{step}/a", f"run/{step}/deep/b")
-            store.create(Area.PUB, Entry.of(1, step, b"run/%d" % step).name)
+            store.create(Namespace.PUB, Entry.of(1, step, b"run/%d" % step).name)
         fill(root, "run/1/inner/.metadata")
-        store.create(Area.PUB, Entry.of(0, 7, b"run/1/inner").name)
+        store.create(Namespace.PUB, Entry.of(0, 7, b"run/1/inner").name)
         return store
 
     def prune(self, store: PosixStore) -> None:
@@ -611,7 +611,7 @@ class TestKills:
             assert tree(folder) == tree(root / "whole")
 
     def assert_saves_are_whole(self, store: PosixStore, folder: Path) -> None:
-        for name in store.names(Area.PUB, None).names:
+        for name in store.list_entries(Namespace.PUB, None).names:
             save = folder / os.fsdecode(Entry.parse(name).path)
             assert (save / ".metadata").exists() or {"trainer_state.json", "a", "deep"} <= set(os.listdir(save))
 
@@ -646,8 +646,8 @@ class TestWhatCannotBeRemoved:
 
         monkeypatch.setattr(os, "unlink", unlink)
         monkeypatch.setattr(os, "rmdir", rmdir)
-        with pytest.raises(Denied, match=r"\(and 1 more\)$"):
-            open_store(root).remove_save(b"run/1", MARKERS)
+        with pytest.raises(PermanentFault, match=r"\(and 1 more\)$"):
+            open_store(root).remove_tree(b"run/1", MARKERS)
 
     @pytest.mark.parametrize(
         ("act", "refused", "code", "left"),
@@ -665,29 +665,29 @@ class TestWhatCannotBeRemoved:
         store = open_store(root)
         with monkeypatch.context() as patch:
             self.refusing(patch, act, refused, code)
-            with pytest.raises(Denied, match=f"^{os.strerror(code)}: run/1"):
-                store.remove_save(b"run/1", MARKERS)
+            with pytest.raises(PermanentFault, match=f"^{os.strerror(code)}: run/1"):
+                store.remove_tree(b"run/1", MARKERS)
         assert tree(root) == left
-        assert store.remove_save(b"run/1", MARKERS).found
+        assert store.remove_tree(b"run/1", MARKERS).found
         assert tree(root) == ["run"]
 
     def test_nothing_goes_while_the_marker_stays(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """prune.6: else a half-removed save is taken for a whole one."""
         fill(root, "run/1/a", "run/1/trainer_state.json")
         self.refusing(monkeypatch, "unlink", b"trainer_state.json", errno.EACCES)
-        with pytest.raises(Denied, match=r"^Permission denied, so nothing .*: run/1/trainer_state.json$"):
-            open_store(root).remove_save(b"run/1", MARKERS)
+        with pytest.raises(PermanentFault, match=r"^Permission denied, so nothing .*: run/1/trainer_state.json$"):
+            open_store(root).remove_tree(b"run/1", MARKERS)
         assert tree(root) == ["run", "run/1", "run/1/a", "run/1/trainer_state.json"]
 
     def test_an_entry_that_stays_is_told_from_those_that_go(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         store = open_store(root)
         names = [Entry.of(1, step, b"a").name for step in range(3)]
         for name in names:
-            store.create(Area.PUB, name)
+            store.create(Namespace.PUB, name)
         self.refusing(monkeypatch, "unlink", names[1], errno.EPERM)
-        faults = store.remove(Area.PUB, names)
+        faults = store.remove(Namespace.PUB, names)
         assert [(name, str(fault)) for name, fault in faults.items()] == [(names[1], "Operation not permitted")]
-        assert store.names(Area.PUB, None).names == [names[1]]
+        assert store.list_entries(Namespace.PUB, None).names == [names[1]]
 
     def test_a_tree_that_is_too_deep_is_reported(self, root: Path) -> None:
         store = open_store(root)
@@ -698,8 +698,8 @@ class TestWhatCannotBeRemoved:
             os.close(directory)
             directory = below
         os.close(directory)
-        with pytest.raises(Denied, match="nested deeper than 400 folders"):
-            store.remove_save(b"d", MARKERS)
+        with pytest.raises(PermanentFault, match="nested deeper than 400 folders"):
+            store.remove_tree(b"d", MARKERS)
 
 
 def test_what_vanishes_while_it_is_listed_is_no_error(root: Path) -> None:
@@ -711,14 +711,14 @@ def test_what_vanishes_while_it_is_listed_is_no_error(root: Path) -> None:
     def churn() -> None:
         while not stop.is_set():
             for name in names:
-                store.create(Area.PUB, name)
-            store.remove(Area.PUB, names)
+                store.create(Namespace.PUB, name)
+            store.remove(Namespace.PUB, names)
 
     writer = threading.Thread(target=churn)
     writer.start()
     try:
         for _ in range(100):
-            assert set(store.names(Area.PUB, None).names) <= set(names)
+            assert set(store.list_entries(Namespace.PUB, None).names) <= set(names)
     finally:
         stop.set()
         writer.join()
@@ -742,4 +742,4 @@ def test_an_entry_that_vanishes_where_names_have_no_types_is_no_error(
 
     store = open_store(root)
     monkeypatch.setattr(os, "scandir", scandir)
-    assert store.names(Area.PUB, None).names == []
+    assert store.list_entries(Namespace.PUB, None).names == []

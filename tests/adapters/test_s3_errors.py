@@ -11,22 +11,19 @@ import pytest
 
 from publish.adapters.s3 import Line, S3Store
 from publish.domain.errors import (
-    AlreadyThere,
+    AlreadyExists,
     Conflict,
     CredentialsError,
-    Denied,
+    CredentialsRejected,
+    NotApplied,
     OutcomeUnknown,
-    Refused,
+    PermanentFault,
     StoreFault,
-    Unavailable,
     Unreachable,
 )
-from publish.domain.ports import Area
+from publish.domain.ports import Namespace
 from publish.domain.root import S3Root
-from tests.support.moto_server import Moto
-from tests.support.s3_roots import BUNDLE, Place, make_place
-from tests.support.servers import Key, credentials, free_ports
-from tests.support.wire import (
+from tests.support.fault_proxy import (
     Exchange,
     Fault,
     Reply,
@@ -44,6 +41,9 @@ from tests.support.wire import (
     truncated_unnoticed,
     web_page,
 )
+from tests.support.moto_server import Moto
+from tests.support.s3_roots import BUNDLE, Place, make_place
+from tests.support.servers import Key, credentials, free_ports
 
 NAME = b"00000000000000000001-00000000000000000002-MFRGG"
 SECRET = 'canary+secret/of&40=characters<and>"more"'
@@ -67,7 +67,7 @@ def store(place: Place, wire: Wire) -> S3Store:
     return place.store(wire.endpoint)
 
 
-def fault_of(wire: Wire, fault: Fault, call: Callable[[], object]) -> StoreFault:
+def translate(wire: Wire, fault: Fault, call: Callable[[], object]) -> StoreFault:
     """What the store raises when every request meets `fault`."""
     for method in ("GET", "HEAD", "PUT", "POST", "DELETE"):
         wire.spoil_all(method, fault)
@@ -78,23 +78,23 @@ def fault_of(wire: Wire, fault: Fault, call: Callable[[], object]) -> StoreFault
 
 def write(store: S3Store) -> Callable[[], object]:
     """A put of a name that nobody has put."""
-    return lambda: store.create(Area.PUB, secrets.token_hex(8).encode())
+    return lambda: store.create(Namespace.PUB, secrets.token_hex(8).encode())
 
 
 def read(store: S3Store) -> Callable[[], object]:
-    return lambda: store.names(Area.PUB, None)
+    return lambda: store.list_entries(Namespace.PUB, None)
 
 
 TABLE = [
-    (412, "PreconditionFailed", AlreadyThere),
-    (412, "", AlreadyThere),
+    (412, "PreconditionFailed", AlreadyExists),
+    (412, "", AlreadyExists),
     (409, "ConditionalRequestConflict", Conflict),
     (409, "OperationAborted", Conflict),
     (409, "", Conflict),
-    (503, "SlowDown", Unavailable),
-    (503, "ServiceUnavailable", Unavailable),
-    (429, "TooManyRequests", Unavailable),
-    (429, "", Unavailable),
+    (503, "SlowDown", NotApplied),
+    (503, "ServiceUnavailable", NotApplied),
+    (429, "TooManyRequests", NotApplied),
+    (429, "", NotApplied),
     (503, "", OutcomeUnknown),
     (500, "InternalError", OutcomeUnknown),
     (500, "", OutcomeUnknown),
@@ -103,19 +103,19 @@ TABLE = [
     (599, "NobodyListedThis", OutcomeUnknown),
     (400, "RequestTimeout", OutcomeUnknown),
     (200, "InternalError", OutcomeUnknown),
-    (403, "InvalidAccessKeyId", Refused),
-    (400, "ExpiredToken", Refused),
-    (400, "InvalidToken", Refused),
-    (403, "SignatureDoesNotMatch", Refused),
-    (403, "AccessDenied", Denied),
-    (403, "RequestTimeTooSkewed", Denied),
-    (403, "", Denied),
-    (404, "NoSuchBucket", Denied),
-    (400, "NobodyListedThis", Denied),
-    (501, "NotImplemented", Denied),
-    (501, "", Denied),
-    (400, "AuthorizationHeaderMalformed", Denied),
-    (301, "PermanentRedirect", Denied),
+    (403, "InvalidAccessKeyId", CredentialsRejected),
+    (400, "ExpiredToken", CredentialsRejected),
+    (400, "InvalidToken", CredentialsRejected),
+    (403, "SignatureDoesNotMatch", CredentialsRejected),
+    (403, "AccessDenied", PermanentFault),
+    (403, "RequestTimeTooSkewed", PermanentFault),
+    (403, "", PermanentFault),
+    (404, "NoSuchBucket", PermanentFault),
+    (400, "NobodyListedThis", PermanentFault),
+    (501, "NotImplemented", PermanentFault),
+    (501, "", PermanentFault),
+    (400, "AuthorizationHeaderMalformed", PermanentFault),
+    (301, "PermanentRedirect", PermanentFault),
 ]
 
 
@@ -124,7 +124,7 @@ def test_the_answer_to_a_put_says_whether_it_happened(
     status: int, code: str, kind: type[StoreFault], store: S3Store, wire: Wire
 ) -> None:
     """S2, S3, S4, S6"""
-    assert type(fault_of(wire, says(status, code), write(store))) is kind
+    assert type(translate(wire, says(status, code), write(store))) is kind
     assert len(wire.asked) == 1
 
 
@@ -134,17 +134,17 @@ def test_a_read_that_failed_has_changed_nothing(
 ) -> None:
     """S2: what is a perhaps of a write is certain of a read."""
     # Nobody races a read: a word for a lost race says that the store is busy, a bare status that it will not.
-    busy = Unavailable if code else Denied
-    expected = {OutcomeUnknown: Unavailable, Conflict: busy, AlreadyThere: Denied}.get(kind, kind)
-    assert type(fault_of(wire, says(status, code), read(store))) is expected
+    busy = NotApplied if code else PermanentFault
+    expected = {OutcomeUnknown: NotApplied, Conflict: busy, AlreadyExists: PermanentFault}.get(kind, kind)
+    assert type(translate(wire, says(status, code), read(store))) is expected
     assert len(wire.asked) == 1
 
 
 @pytest.mark.parametrize("fault", [lost_request, lost_reply, reset_in_headers, cut_in_headers])
 def test_a_line_that_breaks_leaves_a_put_unknown_and_a_read_undone(fault: Fault, store: S3Store, wire: Wire) -> None:
     """S2"""
-    assert type(fault_of(wire, fault, write(store))) is OutcomeUnknown
-    assert type(fault_of(wire, fault, read(store))) is Unavailable
+    assert type(translate(wire, fault, write(store))) is OutcomeUnknown
+    assert type(translate(wire, fault, read(store))) is NotApplied
     assert len(wire.asked) == 2
 
 
@@ -154,8 +154,8 @@ def test_a_store_that_says_nothing_for_the_time_out_leaves_a_put_unknown(
 ) -> None:
     """S5: one attempt has its own end; a drip is for the verb's deadline to stop."""
     store = place.store(wire.endpoint, line=Line(None, BUNDLE, 0.5))
-    assert type(fault_of(wire, fault, write(store))) is OutcomeUnknown
-    assert type(fault_of(wire, fault, read(store))) is Unavailable
+    assert type(translate(wire, fault, write(store))) is OutcomeUnknown
+    assert type(translate(wire, fault, read(store))) is NotApplied
 
 
 def test_a_store_that_cannot_be_connected_to_is_told_apart(place: Place) -> None:
@@ -171,8 +171,8 @@ def test_a_store_that_cannot_be_connected_to_is_told_apart(place: Place) -> None
 @pytest.mark.parametrize("fault", [truncated, truncated_unnoticed])
 def test_half_a_listing_is_never_a_listing(fault: Fault, store: S3Store, place: Place, wire: Wire) -> None:
     """S2, resolve.3"""
-    found = fault_of(wire, fault, read(store))
-    assert type(found) is Unavailable
+    found = translate(wire, fault, read(store))
+    assert type(found) is NotApplied
     assert fault is not truncated or "bytes came" in str(found)
 
 
@@ -182,28 +182,28 @@ def test_half_an_object_is_never_an_object(store: S3Store, wire: Wire) -> None:
     def whole() -> bytes:
         return b"".join(store.read(b"s/trainer_state.json") or ())
 
-    assert type(fault_of(wire, truncated, whole)) is Unavailable
+    assert type(translate(wire, truncated, whole)) is NotApplied
 
 
 def every_call(store: S3Store) -> list[tuple[bool, Callable[[], object]]]:
     """Each of a store's calls, and whether it begins with a write."""
     return [
         (True, write(store)),
-        (True, lambda: store.remove(Area.PUB, [NAME, NAME + b"2"])),
+        (True, lambda: store.remove(Namespace.PUB, [NAME, NAME + b"2"])),
         (False, read(store)),
         (False, lambda: store.size(b"s/a")),
         (False, lambda: list(store.read(b"s/a") or ())),
-        (False, lambda: store.has_save(b"s")),
-        (False, lambda: store.folders(b"", None)),
-        (False, lambda: store.remove_save(b"s", ())),
+        (False, lambda: store.save_exists(b"s")),
+        (False, lambda: store.list_directories(b"", None)),
+        (False, lambda: store.remove_tree(b"s", ())),
     ]
 
 
 def test_a_web_page_is_no_success_and_says_where_to_look(store: S3Store, wire: Wire) -> None:
     """Neither an empty log nor a made entry nor a removed one nor a save's file."""
     for _, call in every_call(store):
-        fault = fault_of(wire, web_page, call)
-        assert type(fault) is Denied
+        fault = translate(wire, web_page, call)
+        assert type(fault) is PermanentFault
         assert "check the endpoint" in str(fault)
 
 
@@ -211,7 +211,7 @@ def test_a_web_page_is_no_success_and_says_where_to_look(store: S3Store, wire: W
 def test_an_answer_that_lacks_what_s3_always_says_is_a_broken_line(fault: Fault, store: S3Store, wire: Wire) -> None:
     """The end of a connection in the middle of an answer's headers looks just so."""
     for writes, call in every_call(store):
-        assert type(fault_of(wire, fault, call)) is (OutcomeUnknown if writes else Unavailable)
+        assert type(translate(wire, fault, call)) is (OutcomeUnknown if writes else NotApplied)
 
 
 # urllib3 stumbles over a 303 and leaves its socket to the collector.
@@ -224,7 +224,7 @@ def test_a_redirect_is_not_followed(status: int, code: str, store: S3Store, wire
         fault = says(status, code, headers=(("Location", elsewhere.endpoint + "/x"),))
         for call in (write(store), read(store), lambda: store.size(b"s/a")):
             wire.asked.clear()
-            assert "check endpoint and region" in str(fault_of(wire, fault, call))
+            assert "check endpoint and region" in str(translate(wire, fault, call))
             assert len(wire.asked) <= 1
         assert elsewhere.asked == []
     gc.collect()
@@ -233,8 +233,8 @@ def test_a_redirect_is_not_followed(status: int, code: str, store: S3Store, wire
 def test_a_region_that_the_store_names_is_not_gone_to(store: S3Store, wire: Wire) -> None:
     """S2"""
     fault = says(301, "PermanentRedirect", headers=(("x-amz-bucket-region", "eu-central-1"),))
-    fault_of(wire, fault, read(store))
-    fault_of(wire, fault, read(store))
+    translate(wire, fault, read(store))
+    translate(wire, fault, read(store))
     assert len(wire.asked) == 2
     assert all("/us-east-1/" in str(asked.header("authorization")) for asked in wire.asked)
 
@@ -243,7 +243,7 @@ def test_a_refused_head_has_the_code_that_the_get_after_it_was_told(store: S3Sto
     """S6"""
     wire.spoil_all("HEAD", says(400))
     wire.spoil_all("GET", says(400, "ExpiredToken"))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(CredentialsRejected) as refused:
         store.size(b"s/a")
     assert refused.value.code == "ExpiredToken"
     assert [asked.method for asked in wire.asked] == ["HEAD", "GET"]
@@ -258,13 +258,13 @@ def test_what_one_key_of_a_batch_meets_is_that_keys_alone(store: S3Store, place:
     """prune.5"""
     body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>AccessDenied</Code><Message>locked</Message></Error>"
     wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
-    stuck = store.remove(Area.PUB, [b"a", b"b", b"c"])
+    stuck = store.remove(Namespace.PUB, [b"a", b"b", b"c"])
     assert list(stuck) == [b"b"]
-    assert type(stuck[b"b"]) is Denied
+    assert type(stuck[b"b"]) is PermanentFault
     assert "AccessDenied: locked" in str(stuck[b"b"])
 
 
-@pytest.mark.parametrize(("code", "kind"), [("SlowDown", Unavailable), ("InternalError", OutcomeUnknown)])
+@pytest.mark.parametrize(("code", "kind"), [("SlowDown", NotApplied), ("InternalError", OutcomeUnknown)])
 def test_what_a_key_may_get_over_is_the_whole_batchs_to_try_again(
     code: str, kind: type[StoreFault], store: S3Store, place: Place, wire: Wire
 ) -> None:
@@ -272,7 +272,7 @@ def test_what_a_key_may_get_over_is_the_whole_batchs_to_try_again(
     body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>{code}</Code></Error>"
     wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
     with pytest.raises(StoreFault) as raised:
-        store.remove(Area.PUB, [b"a", b"b"])
+        store.remove(Namespace.PUB, [b"a", b"b"])
     assert type(raised.value) is kind
 
 
@@ -282,20 +282,20 @@ def test_where_one_object_stays_the_rest_of_the_save_goes(moto: Moto, wire: Wire
     place.fill("s/a", "s/b", "s/c")
     wire.spoil("POST", says(405, "MethodNotAllowed"))
     wire.spoil_all("DELETE", says(403, "AccessDenied"), part="/s/b")
-    with pytest.raises(Denied, match="/s/b: AccessDenied"):
-        place.store(wire.endpoint).remove_save(b"s", ())
+    with pytest.raises(PermanentFault, match="/s/b: AccessDenied"):
+        place.store(wire.endpoint).remove_tree(b"s", ())
     assert place.paths() == ["s/b"]
 
 
 def test_clock_skew_keeps_the_stores_word_and_says_where_to_look(store: S3Store, wire: Wire) -> None:
-    text = str(fault_of(wire, says(403, "RequestTimeTooSkewed"), read(store)))
+    text = str(translate(wire, says(403, "RequestTimeTooSkewed"), read(store)))
     assert "RequestTimeTooSkewed" in text
     assert "clock" in text
 
 
 def test_the_text_names_the_request_and_the_stores_words_on_one_line(store: S3Store, place: Place, wire: Wire) -> None:
     """S7"""
-    text = str(fault_of(wire, says(403, "AccessDenied", message="Not\n for  you."), read(store)))
+    text = str(translate(wire, says(403, "AccessDenied", message="Not\n for  you."), read(store)))
     assert text == f"LIST {place.url}/pub/: AccessDenied: Not for you"
 
 
@@ -306,7 +306,7 @@ def test_a_secret_that_the_store_echoes_is_in_no_text_and_no_traceback(spelled: 
         spelled = spelled.replace("&", "&amp;").replace("<", "&lt;")
     store = place.store(wire.endpoint, key=Key("AKIA", SECRET))
     for call in (write(store), read(store)):
-        fault = fault_of(wire, says(403, "SignatureDoesNotMatch", message=f"you signed with {spelled} so"), call)
+        fault = translate(wire, says(403, "SignatureDoesNotMatch", message=f"you signed with {spelled} so"), call)
         told = "".join(traceback.format_exception(fault))
         assert "you signed with … so" in str(fault)
         assert SECRET not in told
@@ -317,10 +317,10 @@ def test_a_key_that_is_not_utf_8_is_refused_before_a_request(store: S3Store, wir
     """L3"""
     for call in (
         lambda: store.size(b"\xff"),
-        lambda: store.remove_save(b"\xff", ()),
-        lambda: store.has_save(b"\xff"),
+        lambda: store.remove_tree(b"\xff", ()),
+        lambda: store.save_exists(b"\xff"),
     ):
-        with pytest.raises(Denied, match="UTF-8"):
+        with pytest.raises(PermanentFault, match="UTF-8"):
             call()
     assert wire.asked == []
 
@@ -329,7 +329,7 @@ def test_a_region_that_cannot_be_one_is_the_credentials_fault(moto: Moto) -> Non
     """C3"""
     wrong = credentials(moto)._replace(region="no/region")
     with pytest.raises(CredentialsError, match="the field region"):
-        S3Store(S3Root("bucket", "run"), wrong, Line(None, BUNDLE, 5.0)).names(Area.PUB, None)
+        S3Store(S3Root("bucket", "run"), wrong, Line(None, BUNDLE, 5.0)).list_entries(Namespace.PUB, None)
 
 
 @pytest.mark.parametrize("host", ["a" * 64 + ".example", "under_score", "-dash.example"])
@@ -344,7 +344,7 @@ def test_a_failed_connection_is_told_by_its_peer_and_its_reason(place: Place) ->
     """S7"""
     (port,) = free_ports(1)
     with pytest.raises(Unreachable) as raised:
-        place.store(f"http://127.0.0.1:{port}").names(Area.PUB, None)
+        place.store(f"http://127.0.0.1:{port}").list_entries(Namespace.PUB, None)
     assert str(raised.value) == (f"LIST {place.url}/pub/: no connection to http://127.0.0.1:{port}: Connection refused")
 
 
@@ -369,7 +369,7 @@ def listing(content: str, truncated: str = "false", root: str = "ListBucketResul
 )
 def test_a_listing_that_contradicts_itself_is_never_an_empty_log(answer: Fault, store: S3Store, wire: Wire) -> None:
     """resolve.3"""
-    assert type(fault_of(wire, answer, read(store))) is Unavailable
+    assert type(translate(wire, answer, read(store))) is NotApplied
 
 
 def tagged_page(exchange: Exchange) -> None:
@@ -381,14 +381,14 @@ def tagged_page(exchange: Exchange) -> None:
     [
         (says(202, headers=(("ETag", '"x"'),)), OutcomeUnknown),
         (says(200, headers=(("ETag", '""'),)), OutcomeUnknown),
-        (tagged_page, Denied),
+        (tagged_page, PermanentFault),
     ],
 )
 def test_an_answer_that_is_not_a_puts_is_no_publication(
     answer: Fault, kind: type[StoreFault], store: S3Store, wire: Wire
 ) -> None:
     """L7, publish.4"""
-    assert type(fault_of(wire, answer, write(store))) is kind
+    assert type(translate(wire, answer, write(store))) is kind
 
 
 EMPTY_PAGE = listing("<NextContinuationToken>t</NextContinuationToken>", "true")
@@ -402,19 +402,19 @@ def test_a_page_without_keys_does_not_end_a_listing(moto: Moto) -> None:
     with Wire(moto.endpoint) as wire:
         store = place.store(wire.endpoint)
         wire.spoil("GET", EMPTY_PAGE, page)
-        assert store.has_save(b"s")
+        assert store.save_exists(b"s")
         wire.spoil("GET", EMPTY_PAGE, page)
-        assert store.remove_save(b"s", ()).found
+        assert store.remove_tree(b"s", ()).found
     assert place.paths() == ["s/b"]
 
 
 @pytest.mark.parametrize("answer", [says(409, "ObjectLocked"), says(412, "ObjectHasLegalHold"), says(409), says(412)])
 def test_an_object_that_is_locked_is_that_saves_own_fault(answer: Fault, store: S3Store, wire: Wire) -> None:
-    """prune.5: Conflict and AlreadyThere are for puts that somebody else may win."""
+    """prune.5: Conflict and AlreadyExists are for puts that somebody else may win."""
     wire.spoil_all("DELETE", answer)
     wire.spoil_all("POST", answer)
-    with pytest.raises(Denied):
-        store.remove_save(b"s", (b"trainer_state.json",))
+    with pytest.raises(PermanentFault):
+        store.remove_tree(b"s", (b"trainer_state.json",))
 
 
 @pytest.mark.parametrize("code", ["PreconditionFailed", "ConditionalRequestConflict"])
@@ -422,12 +422,12 @@ def test_a_locked_key_of_a_batch_is_that_keys_alone(code: str, store: S3Store, p
     """prune.5"""
     body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>{code}</Code></Error>"
     wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
-    assert list(store.remove(Area.PUB, [b"a", b"b"])) == [b"b"]
+    assert list(store.remove(Namespace.PUB, [b"a", b"b"])) == [b"b"]
 
 
 def test_a_refusal_without_a_code_says_its_status_and_where_to_look(store: S3Store, wire: Wire) -> None:
     """F5: a proxy's word, as a rule."""
-    text = str(fault_of(wire, says(418), read(store)))
+    text = str(translate(wire, says(418), read(store)))
     assert "HTTP status 418" in text
     assert "check the endpoint and the proxy" in text
 
@@ -440,11 +440,11 @@ def test_through_a_proxy_no_key_becomes_another(moto: Moto) -> None:
     with Wire(moto.endpoint) as wire:
         store = place.store(moto.endpoint, line=Line(wire.endpoint, BUNDLE, 20.0))
         wire.spoil_all("POST", says(501, "NotImplemented"))
-        with pytest.raises(Denied, match=r"would become another key"):
-            store.remove_save(b"s", ())
+        with pytest.raises(PermanentFault, match=r"would become another key"):
+            store.remove_tree(b"s", ())
         assert all("/keep/" not in asked.target for asked in wire.asked if asked.method == "DELETE")
     assert sorted(set(before) - set(place.paths())) == ["s/a"]
-    assert place.store().remove_save(b"s", ()).found
+    assert place.store().remove_tree(b"s", ()).found
     assert place.paths() == ["keep/z"]
 
 
@@ -453,7 +453,7 @@ def test_a_key_that_xml_cannot_hold_spoils_no_batch(moto: Moto) -> None:
     place = make_place(moto)
     place.fill("s/a", "s/b", "s/\x01", "s/\ufffe")
     with Wire(moto.endpoint) as wire:
-        assert place.store(wire.endpoint).remove_save(b"s", ()).found
+        assert place.store(wire.endpoint).remove_tree(b"s", ()).found
         (batch,) = (asked for asked in wire.asked if asked.method == "POST")
         assert b"s/a" in batch.body
         assert b"\x01" not in batch.body

@@ -9,13 +9,13 @@ from botocore.awsrequest import AWSRequest
 
 from publish.adapters.s3 import Line, S3Store
 from publish.adapters.s3.client import connect
-from publish.domain.errors import AlreadyThere, Denied
-from publish.domain.ports import Area
+from publish.domain.errors import AlreadyExists, PermanentFault
+from publish.domain.ports import Namespace
 from publish.domain.root import S3Root
+from tests.support.fault_proxy import Wire, answers, says
 from tests.support.moto_server import Moto
 from tests.support.s3_roots import BUNDLE, Place, make_place, paths_of, wire_to
 from tests.support.servers import KeyedServer, credentials
-from tests.support.wire import Wire, answers, says
 
 NAME = b"00000000000000000001-00000000000000000002-MFRGG"
 
@@ -38,22 +38,22 @@ def store(place: Place, wire: Wire) -> S3Store:
 
 def everything(store: S3Store) -> None:
     """Calls each method so that each kind of request is sent."""
-    store.names(Area.PUB, None)
-    store.create(Area.PUB, NAME)
+    store.list_entries(Namespace.PUB, None)
+    store.create(Namespace.PUB, NAME)
     store.put(b"beside", b"some bytes", only_if_new=False)
-    store.has_save(b"a/save")
-    store.folders(b"a", None)
+    store.save_exists(b"a/save")
+    store.list_directories(b"a", None)
     store.size(b"beside")
     for part in store.read(b"beside") or ():
         assert part
-    store.remove(Area.PUB, [NAME, NAME + b"2"])
-    store.remove_save(b"beside", [b".metadata"])
+    store.remove(Namespace.PUB, [NAME, NAME + b"2"])
+    store.remove_tree(b"beside", [b".metadata"])
     store.delete(b"beside")
 
 
 def test_an_entry_is_put_without_a_body_and_on_condition_that_its_name_is_free(store: S3Store, wire: Wire) -> None:
     """L7"""
-    store.create(Area.PUB, NAME)
+    store.create(Namespace.PUB, NAME)
     (put,) = wire.asked
     assert put.method == "PUT"
     assert put.header("if-none-match") == "*"
@@ -86,7 +86,7 @@ def test_no_request_carries_what_a_compatible_store_may_choke_on(store: S3Store,
 
 def test_a_batch_of_deletes_carries_the_digest_that_every_store_takes(store: S3Store, wire: Wire) -> None:
     """AWS, DeleteObjects: Content-MD5."""
-    store.remove(Area.PUB, [NAME, NAME + b"2"])
+    store.remove(Namespace.PUB, [NAME, NAME + b"2"])
     (post,) = wire.sent("POST")
     assert post.header("content-md5")
 
@@ -95,8 +95,8 @@ def test_a_name_that_makes_aws_clients_sign_for_another_service_does_not(moto: M
     """S1"""
     bucket = "odd--use1-az4--x-s3"
     wire.spoil_all("GET", says(404, "NoSuchBucket"))
-    with pytest.raises(Denied):
-        Place(moto, S3Root(bucket, "run")).store(wire.endpoint).names(Area.PUB, None)
+    with pytest.raises(PermanentFault):
+        Place(moto, S3Root(bucket, "run")).store(wire.endpoint).list_entries(Namespace.PUB, None)
     (asked,) = wire.asked
     assert asked.path == f"/{bucket}"
     assert "/us-east-1/s3/aws4_request," in str(asked.header("authorization"))
@@ -106,8 +106,8 @@ def test_a_name_that_makes_aws_clients_sign_for_another_service_does_not(moto: M
 def test_every_bucket_name_that_a_root_may_have_is_asked_for_as_it_is(bucket: str, moto: Moto, wire: Wire) -> None:
     """R2"""
     wire.spoil_all("GET", says(404, "NoSuchBucket"))
-    with pytest.raises(Denied):
-        Place(moto, S3Root(bucket, "run")).store(wire.endpoint).names(Area.PUB, None)
+    with pytest.raises(PermanentFault):
+        Place(moto, S3Root(bucket, "run")).store(wire.endpoint).list_entries(Namespace.PUB, None)
     assert [asked.path for asked in wire.asked] == [f"/{bucket}"]
 
 
@@ -130,7 +130,7 @@ def test_keys_go_out_as_they_are(path: bytes, sent: str, store: S3Store, place: 
 
 def test_the_folder_of_a_listing_goes_out_as_it_is(store: S3Store, place: Place, wire: Wire) -> None:
     """R2"""
-    store.folders(b"exec/../a+b", None)
+    store.list_directories(b"exec/../a+b", None)
     assert [asked.query["prefix"] for asked in wire.asked] == [f"{place.root.prefix}/exec/../a+b/"]
     assert [asked.query["delimiter"] for asked in wire.asked] == ["/"]
 
@@ -141,9 +141,9 @@ def test_the_log_is_read_with_lists_of_its_folder_alone(seaweedfs: KeyedServer) 
     place.fill(*(f"pub/{number:04}" for number in range(1001)), "pub2/x", "other")
     with wire_to(seaweedfs) as wire:
         store = place.store(wire.endpoint)
-        first = store.names(Area.PUB, None)
+        first = store.list_entries(Namespace.PUB, None)
         assert first.after is not None
-        second = store.names(Area.PUB, first.after)
+        second = store.list_entries(Namespace.PUB, first.after)
     assert second.after is None
     assert [*first.names, *second.names] == [b"%04d" % number for number in range(1001)]
     assert paths_of(wire) == [f"GET /{place.root.bucket}"] * 2
@@ -153,24 +153,24 @@ def test_the_log_is_read_with_lists_of_its_folder_alone(seaweedfs: KeyedServer) 
 def test_the_logs_own_marker_is_no_entry_and_a_deeper_key_is_a_foreign_name(store: S3Store, place: Place) -> None:
     """L4"""
     place.fill("pub/", "pub/a", "pub/b/", "pub/c/d")
-    assert sorted(store.names(Area.PUB, None).names) == [b"a", b"b/", b"c/d"]
+    assert sorted(store.list_entries(Namespace.PUB, None).names) == [b"a", b"b/", b"c/d"]
 
 
 def test_a_saves_own_marker_is_no_save_and_goes_with_it(store: S3Store, place: Place) -> None:
     """publish.2, prune.3"""
     place.fill("s/", "t", "t/", "t/x", "tt")
-    assert not store.has_save(b"s")
-    assert store.has_save(b"t")
-    assert store.remove_save(b"t", ()) == (True, False)
+    assert not store.save_exists(b"s")
+    assert store.save_exists(b"t")
+    assert store.remove_tree(b"t", ()) == (True, False)
     assert place.paths() == ["s/", "tt"]
-    assert store.remove_save(b"s", ()) == (True, False)
+    assert store.remove_tree(b"s", ()) == (True, False)
     assert place.paths() == ["tt"]
 
 
 def test_a_save_is_removed_with_its_marker_first_and_alone(store: S3Store, place: Place, wire: Wire) -> None:
     """prune.6"""
     place.fill("run/checkpoint-1/a", "run/checkpoint-1/trainer_state.json", "run/checkpoint-1/z/.metadata")
-    store.remove_save(b"run/checkpoint-1", [b"trainer_state.json", b".metadata"])
+    store.remove_tree(b"run/checkpoint-1", [b"trainer_state.json", b".metadata"])
     changing = [asked for asked in wire.asked if asked.method != "GET"]
     marker, rest = changing[0], changing[1:]
     assert (marker.method, marker.path) == (
@@ -186,7 +186,7 @@ def test_a_marker_that_is_not_on_the_first_page_goes_first_all_the_same(seaweedf
     place = make_place(seaweedfs)
     place.fill(*(f"s/a{number:04}" for number in range(1000)), "s/trainer_state.json")
     with wire_to(seaweedfs) as wire:
-        assert place.store(wire.endpoint).remove_save(b"s", [b"trainer_state.json"]) == (True, True)
+        assert place.store(wire.endpoint).remove_tree(b"s", [b"trainer_state.json"]) == (True, True)
         assert [asked.method for asked in wire.asked] == ["GET", "DELETE", "POST"]
     assert place.paths() == ["s/a0999"]
 
@@ -199,8 +199,8 @@ def test_where_a_store_has_no_batch_delete_keys_go_one_by_one(
 ) -> None:
     wire.spoil_all("POST", says(status, code))
     place.fill(*(f"pub/{name}" for name in "abcde"))
-    assert store.remove(Area.PUB, [b"a", b"b", b"c"]) == {}
-    assert store.remove(Area.PUB, [b"d", b"e"]) == {}
+    assert store.remove(Namespace.PUB, [b"a", b"b", b"c"]) == {}
+    assert store.remove(Namespace.PUB, [b"d", b"e"]) == {}
     assert place.paths() == []
     # It is asked once, and remembered.
     assert len(wire.sent("POST")) == 1
@@ -210,8 +210,8 @@ def test_where_a_store_has_no_batch_delete_keys_go_one_by_one(
 def test_a_key_that_xml_cannot_hold_goes_alone_and_batches_stay(store: S3Store, place: Place, wire: Wire) -> None:
     place.fill("s/a", "s/b", "t/c", "t/d")
     wire.spoil("POST", says(400, "MalformedXML"))
-    store.remove_save(b"s", ())
-    store.remove_save(b"t", ())
+    store.remove_tree(b"s", ())
+    store.remove_tree(b"t", ())
     assert len(wire.sent("POST")) == 2
     assert place.paths() == []
 
@@ -233,16 +233,16 @@ def test_a_state_is_read_no_further_than_a_byte_over_64_mib(store: S3Store, plac
 
 
 def test_what_was_sent_last_is_what_is_found(store: S3Store) -> None:
-    store.create(Area.PUB, NAME)
-    with pytest.raises(AlreadyThere):
-        store.create(Area.PUB, NAME)
-    assert store.names(Area.PUB, None) == ([NAME], None)
+    store.create(Namespace.PUB, NAME)
+    with pytest.raises(AlreadyExists):
+        store.create(Namespace.PUB, NAME)
+    assert store.list_entries(Namespace.PUB, None) == ([NAME], None)
 
 
 def test_requests_of_a_client_share_a_connection(store: S3Store, wire: Wire) -> None:
     """Loading the trusted roots takes longer than a request."""
     for number in range(5):
-        store.create(Area.PUB, NAME + b"%d" % number)
+        store.create(Namespace.PUB, NAME + b"%d" % number)
     assert wire.connections == 1
 
 
@@ -282,5 +282,5 @@ def test_a_listing_may_say_its_keys_in_any_way_that_xml_has(store: S3Store, plac
     for key in ("<Key>{}a</Key><Size>1</Size>", "<Key><![CDATA[{}<Size>1</Size>]]></Key><Size>1</Size>"):
         contents = f"<Contents>{key.format(folder)}</Contents>"
         wire.spoil("GET", answers(f"<ListBucketResult><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>"))
-    assert store.names(Area.PUB, None).names == [b"a"]
-    assert store.names(Area.PUB, None).names == [b"<Size>1</Size>"]
+    assert store.list_entries(Namespace.PUB, None).names == [b"a"]
+    assert store.list_entries(Namespace.PUB, None).names == [b"<Size>1</Size>"]

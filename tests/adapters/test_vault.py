@@ -18,19 +18,19 @@ from typing import Any
 
 import pytest
 
-from publish.adapters import secret_directory
-from publish.adapters.vault import VaultSource, wire
-from publish.adapters.vault.answers import Answer
+from publish.adapters import secret_files
+from publish.adapters.vault import VaultSource, client
+from publish.adapters.vault.responses import Answer
 from publish.domain.credentials import Credentials
-from publish.domain.errors import CredentialsError, SourceAbsent
-from publish.domain.vault_location import parse_location
-from tests.support.authority import Authority, TlsFront
-from tests.support.vaultish import (
+from publish.domain.errors import CredentialsError, SourceUnavailable
+from publish.domain.vault_url import parse_vault_url
+from tests.support.ca import CertificateAuthority, TlsFront
+from tests.support.fake_vault import (
     FIELDS,
     LOGIN,
     SECRET,
     TOKEN,
-    Vaultish,
+    FakeVault,
     answers,
     drips,
     echoes,
@@ -38,7 +38,7 @@ from tests.support.vaultish import (
     sends,
     stops_after,
 )
-from tests.support.wire import Exchange, Fault, lost_request, silence, web_page
+from tests.support.fault_proxy import Exchange, Fault, lost_request, silence, web_page
 
 SECRET_ID = "canary-secret-id"
 CREDENTIALS = Credentials("AKIDEXAMPLE", "canary-secret-key", None, None, "us-east-1")
@@ -75,11 +75,11 @@ def source(approle: Path) -> Callable[..., VaultSource]:
         location = f"{server}/team/s3?auth=approle&approle={approle}{more}"
         return VaultSource(
             f"vault:{location}",
-            parse_location(location),
+            parse_vault_url(location),
             trust=str(trust),
             environment=environment or {},
-            read_directory=secret_directory.read_private_directory,
-            read_file=secret_directory.read_secret_file,
+            read_directory=secret_files.read_private_directory,
+            read_file=secret_files.read_secret_file,
         )
 
     return make
@@ -103,13 +103,13 @@ def failure(read: Callable[[], object]) -> CredentialsError:
 
 def absent(read: Callable[[], object]) -> str:
     fault = failure(read)
-    assert isinstance(fault, SourceAbsent), fault
+    assert isinstance(fault, SourceUnavailable), fault
     return str(fault)
 
 
 def wrong(read: Callable[[], object]) -> str:
     fault = failure(read)
-    assert not isinstance(fault, SourceAbsent), fault
+    assert not isinstance(fault, SourceUnavailable), fault
     return str(fault)
 
 
@@ -118,7 +118,7 @@ def wrong(read: Callable[[], object]) -> str:
 
 def test_it_logs_in_reads_and_ends_the_token(source: Make) -> None:
     """V5."""
-    with Vaultish() as server:
+    with FakeVault() as server:
         assert source(server.address).read(PLENTY) == CREDENTIALS
     assert server.steps == [LOGGED_IN, READ, REVOKED]
     assert json.loads(server.asked[0].body) == {"role_id": "canary-role-id", "secret_id": SECRET_ID}
@@ -126,14 +126,14 @@ def test_it_logs_in_reads_and_ends_the_token(source: Make) -> None:
 
 def test_no_request_goes_out_on_a_connection_that_may_be_closing(source: Make) -> None:
     """V4: nothing is sent again, so a kept connection that a proxy ends meanwhile would be a source that is wrong."""
-    with Vaultish() as server:
+    with FakeVault() as server:
         source(server.address).read(PLENTY)
         assert server.wire.connections == len(server.asked) == 3
 
 
 def test_the_token_goes_out_with_what_comes_after_the_login_and_nothing_else_does(source: Make) -> None:
     """V5, E2: every header is known."""
-    with Vaultish() as server:
+    with FakeVault() as server:
         source(server.address, "&namespace=team/a").read(PLENTY)
     host = server.address.removeprefix("http://")
     common = {
@@ -171,15 +171,15 @@ def test_the_token_goes_out_with_what_comes_after_the_login_and_nothing_else_doe
 def test_the_path_is_encoded_once_on_the_wire(approle: Path, path: str, more: str, asked: str) -> None:
     """V3."""
     document = {"data": FIELDS} if "kv=1" in more else SECRET
-    with Vaultish(read=answers(200, document)) as server:
+    with FakeVault(read=answers(200, document)) as server:
         location = f"{server.address}/{path}?auth=approle&approle={approle}{more}"
         VaultSource(
             "vault:",
-            parse_location(location),
+            parse_vault_url(location),
             trust=NODES,
             environment={},
-            read_directory=secret_directory.read_private_directory,
-            read_file=secret_directory.read_secret_file,
+            read_directory=secret_files.read_private_directory,
+            read_file=secret_files.read_secret_file,
         ).read(PLENTY)
     assert server.steps[1] == f"GET {asked}"
 
@@ -187,15 +187,15 @@ def test_the_path_is_encoded_once_on_the_wire(approle: Path, path: str, more: st
 def test_a_kubernetes_login_sends_the_role_and_the_token_less_its_newline(tmp_path: Path) -> None:
     """V2, V7."""
     (tmp_path / "token").write_text("canary.jwt\n")
-    with Vaultish() as server:
+    with FakeVault() as server:
         location = f"{server.address}/team/s3?auth=kubernetes&role=a%26b&authmount=k8s/east&token={tmp_path}/token"
         VaultSource(
             "vault:",
-            parse_location(location),
+            parse_vault_url(location),
             trust=NODES,
             environment={},
-            read_directory=secret_directory.read_private_directory,
-            read_file=secret_directory.read_secret_file,
+            read_directory=secret_files.read_private_directory,
+            read_file=secret_files.read_secret_file,
         ).read(PLENTY)
     assert server.steps[0] == "POST /v1/auth/k8s/east/login"
     assert json.loads(server.asked[0].body) == {"role": "a&b", "jwt": "canary.jwt"}
@@ -208,7 +208,7 @@ def test_the_process_s_own_environment_changes_nothing(
     (tmp_path / ".vault-token").write_text("canary-of-the-home")
     (tmp_path / ".netrc").write_text("default login canary password canary")
     (tmp_path / ".netrc").chmod(0o600)
-    with Vaultish() as trap, Vaultish() as server:
+    with FakeVault() as trap, FakeVault() as server:
         source(server.address).read(PLENTY)
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
@@ -227,7 +227,7 @@ def test_the_process_s_own_environment_changes_nothing(
 def test_no_approle_directory_is_absent_and_nothing_is_asked(source: Make, approle: Path) -> None:
     """V4."""
     approle.rename(approle.with_name("away"))
-    with Vaultish() as server:
+    with FakeVault() as server:
         assert "there is no such directory" in absent(lambda: source(server.address).read(PLENTY))
     assert server.steps == []
 
@@ -235,7 +235,7 @@ def test_no_approle_directory_is_absent_and_nothing_is_asked(source: Make, appro
 def test_a_wrong_approle_directory_is_wrong_and_nothing_is_asked(source: Make, approle: Path) -> None:
     """V7."""
     (approle / "token").touch()
-    with Vaultish() as server:
+    with FakeVault() as server:
         assert wrong(lambda: source(server.address).read(PLENTY)).startswith("not a field (role_id, secret_id are)")
         approle.chmod(0o755)
         assert "group and others" in wrong(lambda: source(server.address).read(PLENTY))
@@ -282,7 +282,7 @@ def test_no_route_is_absent(source: Make, monkeypatch: pytest.MonkeyPatch, numbe
 
 def test_a_connection_that_is_not_made_in_time_is_absent(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """V4: each has its own limit, whatever time is left."""
-    monkeypatch.setattr(wire, "CONNECT", 0.2)
+    monkeypatch.setattr(client, "CONNECT", 0.2)
     with ExitStack() as held:
         listener = held.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         # The queue of a listener that takes none is full soon, and then connecting hangs.
@@ -299,8 +299,8 @@ def test_a_server_that_takes_the_connection_and_says_nothing_is_absent(
     source: Make, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
     """V4: by TLS it is the handshake that hangs, and connecting's limit that ends it."""
-    monkeypatch.setattr(wire, "ANSWER", 0.2)
-    monkeypatch.setattr(wire, "CONNECT", 0.2)
+    monkeypatch.setattr(client, "ANSWER", 0.2)
+    monkeypatch.setattr(client, "CONNECT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         place = f"127.0.0.1:{listener.getsockname()[1]}"
         said = absent(lambda: source(f"{scheme}://{place}").read(PLENTY))
@@ -324,8 +324,8 @@ def test_a_server_that_stops_answering_is_absent(
     source: Make, monkeypatch: pytest.MonkeyPatch, step: str, fault: Fault
 ) -> None:
     """V4."""
-    monkeypatch.setattr(wire, "ANSWER", 0.2)
-    with Vaultish(**{step: fault}) as server:
+    monkeypatch.setattr(client, "ANSWER", 0.2)
+    with FakeVault(**{step: fault}) as server:
         said = absent(lambda: source(server.address).read(PLENTY))
         assert said == "the server cannot be reached: it did not answer in time"
     # A read that was not answered is followed by an attempt to end the token.
@@ -337,8 +337,8 @@ def test_a_server_that_drips_is_absent_when_the_time_is_over(
     source: Make, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """V4: no read ever times out, so it is the wall clock that ends it."""
-    monkeypatch.setattr(wire._Wire, "most", 0.5)
-    with Vaultish(**{step: drips}) as server:
+    monkeypatch.setattr(client._Wire, "most", 0.5)
+    with FakeVault(**{step: drips}) as server:
         said = absent(lambda: source(server.address).read(PLENTY))
         assert said == "the server cannot be reached: there was no whole answer within 0.5 s"
 
@@ -346,9 +346,9 @@ def test_a_server_that_drips_is_absent_when_the_time_is_over(
 @pytest.mark.parametrize("fault", [silence, drips])
 def test_it_takes_no_more_than_the_time_it_was_given(source: Make, fault: Fault) -> None:
     """V4: so that the next source has its turn."""
-    with Vaultish(login=fault) as server:
+    with FakeVault(login=fault) as server:
         assert "cannot be reached" in absent(lambda: source(server.address).read(0.5))
-    with Vaultish() as server:
+    with FakeVault() as server:
         said = absent(lambda: source(server.address).read(0))
         assert said == "the server cannot be reached: no time was left"
     assert server.steps == []
@@ -364,7 +364,7 @@ def test_it_takes_no_more_than_the_time_it_was_given(source: Make, fault: Fault)
 def test_an_answer_that_is_no_success_is_wrong_with_its_status(source: Make, step: str, status: int) -> None:
     """V4, V5: 473 is a standby, 503 sealed; neither is asked again."""
     fault = answers(status, {"errors": [f"because of\n\t{SECRET_ID} and  more"]}, headers={"Location": "/elsewhere"})
-    with Vaultish(**{step: fault if status != 204 else says(204)}) as server:
+    with FakeVault(**{step: fault if status != 204 else says(204)}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert said.startswith(f"{step}: it ")
     assert str(status) in said
@@ -390,7 +390,7 @@ def test_a_secret_that_is_not_there_or_deleted_is_wrong_and_says_where_to_look(
     source: Make, body: bytes, words: str
 ) -> None:
     """V4."""
-    with Vaultish(read=says(404, body)) as server:
+    with FakeVault(read=says(404, body)) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert said.startswith("read: it answered with status 404: ")
     assert words in said
@@ -421,7 +421,7 @@ NOT_VAULTS: list[Fault] = [
 @pytest.mark.parametrize("fault", NOT_VAULTS)
 def test_a_body_that_vault_does_not_send_is_wrong(source: Make, step: str, fault: Fault) -> None:
     """V4."""
-    with Vaultish(**{step: fault}) as server:
+    with FakeVault(**{step: fault}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert said.startswith(f"{step}: its answer is not what Vault sends")
 
@@ -429,7 +429,7 @@ def test_a_body_that_vault_does_not_send_is_wrong(source: Make, step: str, fault
 @pytest.mark.parametrize("token", ["canary\nX-Evil: 1", "canary ", "canary\x00", "canaryé", "canary\u2028"])
 def test_a_token_that_no_header_can_carry_is_wrong_and_not_quoted(source: Make, token: str) -> None:
     """V4, F9: the library's own words about it would hold it."""
-    with Vaultish(login=answers(200, {"auth": {"client_token": token}})) as server:
+    with FakeVault(login=answers(200, {"auth": {"client_token": token}})) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert said == "login: its answer is not what Vault sends: its token cannot be one"
     assert server.steps == [LOGGED_IN]
@@ -455,20 +455,20 @@ def test_a_token_that_no_header_can_carry_is_wrong_and_not_quoted(source: Make, 
 )
 def test_a_connection_that_is_lost_in_mid_answer_is_wrong(source: Make, step: str, fault: Fault) -> None:
     """V4: it could be reached."""
-    with Vaultish(**{step: fault}) as server:
+    with FakeVault(**{step: fault}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert "lost before the whole answer had come" in said or "not what Vault sends" in said
 
 
 def test_a_body_that_does_not_unpack_is_wrong(source: Make) -> None:
     """V4."""
-    with Vaultish(login=says(200, b"canary", headers={"Content-Encoding": "gzip"})) as server:
+    with FakeVault(login=says(200, b"canary", headers={"Content-Encoding": "gzip"})) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)) == "the request failed: ContentDecodingError"
 
 
 def test_a_packed_body_is_unpacked(source: Make) -> None:
     packed = gzip.compress(json.dumps(SECRET).encode())
-    with Vaultish(read=says(200, packed, headers={"Content-Encoding": "gzip"})) as server:
+    with FakeVault(read=says(200, packed, headers={"Content-Encoding": "gzip"})) as server:
         assert source(server.address).read(PLENTY) == CREDENTIALS
 
 
@@ -481,7 +481,7 @@ def test_an_endless_answer_is_refused_before_it_fills_the_memory(source: Make) -
         except OSError:
             exchange.close()
 
-    with Vaultish(read=floods) as server:
+    with FakeVault(read=floods) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)) == "read: its answer is over 1 MiB"
 
 
@@ -509,7 +509,7 @@ def test_the_rules_of_the_fields_hold_and_values_are_taken_as_they_are(
     source: Make, data: dict[str, object], fault: str
 ) -> None:
     """C2, V7: no newline is dropped."""
-    with Vaultish(read=answers(200, {"data": {"data": data, "metadata": {}}})) as server:
+    with FakeVault(read=answers(200, {"data": {"data": data, "metadata": {}}})) as server:
         assert fault in wrong(lambda: source(server.address).read(PLENTY))
     assert server.steps == [LOGGED_IN, READ, REVOKED]
 
@@ -517,14 +517,14 @@ def test_the_rules_of_the_fields_hold_and_values_are_taken_as_they_are(
 def test_all_five_fields_are_taken(source: Make) -> None:
     """C2."""
     data = {**FIELDS, "session_token": "t", "endpoint": "https://s3.example:9000", "region": "eu-west-1"}
-    with Vaultish(read=answers(200, {"data": {"data": data}})) as server:
+    with FakeVault(read=answers(200, {"data": {"data": data}})) as server:
         credentials = source(server.address).read(PLENTY)
     assert credentials == Credentials("AKIDEXAMPLE", "canary-secret-key", "t", "https://s3.example:9000", "eu-west-1")
 
 
 def test_kv_version_1_has_the_fields_one_level_up(source: Make) -> None:
     """V2."""
-    with Vaultish(read=answers(200, {"data": FIELDS})) as server:
+    with FakeVault(read=answers(200, {"data": FIELDS})) as server:
         assert source(server.address, "&kv=1").read(PLENTY) == CREDENTIALS
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert said == "read: its answer is not what Vault sends for KV version 2"
@@ -540,7 +540,7 @@ def test_a_server_that_echoes_all_it_was_sent_is_quoted_without_the_secrets(
 ) -> None:
     """V8, F9; `failure` searches for each of them."""
     fault = echoes(status, f"Upper: {SECRET_ID.upper()}", f"twice {SECRET_ID}{SECRET_ID}", "on\nlines\x1b[31m")
-    with Vaultish(**{step: fault}) as server:
+    with FakeVault(**{step: fault}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert "…" in said
     assert "\x1b" not in said
@@ -550,7 +550,7 @@ def test_a_server_that_echoes_all_it_was_sent_is_quoted_without_the_secrets(
 def test_secrets_are_struck_out_in_json_s_and_a_url_s_writing_too(source: Make, approle: Path, secret_id: str) -> None:
     """V8."""
     (approle / "secret_id").write_text(secret_id)
-    with Vaultish(login=echoes(400, json.dumps(secret_id), secret_id)) as server:
+    with FakeVault(login=echoes(400, json.dumps(secret_id), secret_id)) as server:
         assert "…" in wrong(lambda: source(server.address).read(PLENTY))
 
 
@@ -558,19 +558,19 @@ def test_secrets_are_struck_out_in_json_s_and_a_url_s_writing_too(source: Make, 
 def test_a_secret_that_is_quoted_in_part_is_struck_out_whole(source: Make, approle: Path, said: str) -> None:
     """V8, F9."""
     (approle / "secret_id").write_text("canary/part+x==")
-    with Vaultish(login=answers(400, {"errors": [f"no {said} here"]})) as server:
+    with FakeVault(login=answers(400, {"errors": [f"no {said} here"]})) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)).endswith("status 400: no … here")
 
 
 def test_what_a_server_says_is_cut_short(source: Make) -> None:
     """V8: one line, of bounded length."""
-    with Vaultish(login=answers(400, {"errors": ["x" * 10_000]})) as server:
+    with FakeVault(login=answers(400, {"errors": ["x" * 10_000]})) as server:
         assert len(wrong(lambda: source(server.address).read(PLENTY))) < 600
 
 
 def test_a_secret_across_the_cut_is_struck_out_whole(source: Make) -> None:
     """V8."""
-    with Vaultish(login=answers(400, {"errors": ["x" * 495 + SECRET_ID]})) as server:
+    with FakeVault(login=answers(400, {"errors": ["x" * 495 + SECRET_ID]})) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)).endswith("…")
 
 
@@ -581,7 +581,7 @@ def to(target: str, status: int = 307) -> Fault:
     return answers(status, {"errors": []}, headers={"Location": target})
 
 
-def along(server: Vaultish, status: int = 307) -> Fault:
+def along(server: FakeVault, status: int = 307) -> Fault:
     """A redirect to the same path on another server."""
 
     def fault(exchange: Exchange) -> None:
@@ -593,7 +593,7 @@ def along(server: Vaultish, status: int = 307) -> Fault:
 @pytest.mark.parametrize("status", [307, 308])
 def test_a_login_is_redirected_once_and_all_else_goes_where_it_ended(source: Make, status: int) -> None:
     """V5: a standby that names the active node. The token is for who gave it."""
-    with Vaultish() as active, Vaultish(login=along(active, status)) as standby:
+    with FakeVault() as active, FakeVault(login=along(active, status)) as standby:
         assert source(standby.address).read(PLENTY) == CREDENTIALS
     assert standby.steps == [LOGGED_IN]
     assert active.steps == [LOGGED_IN, READ, REVOKED]
@@ -606,7 +606,7 @@ def test_a_login_is_redirected_once_and_all_else_goes_where_it_ended(source: Mak
 def test_a_redirect_on_the_same_server_is_followed(source: Make, step: str, target: str) -> None:
     """V5."""
     then = answers(200, LOGIN if step == "login" else SECRET)
-    with Vaultish() as server:
+    with FakeVault() as server:
         server.wire.heal()
         method = "POST" if step == "login" else "GET"
         server.wire.spoil(method, to(target, 308), part="login" if step == "login" else "data")
@@ -620,7 +620,7 @@ def test_a_redirect_on_the_same_server_is_followed(source: Make, step: str, targ
 
 def test_a_read_is_not_redirected_to_another_server_and_the_token_does_not_go_there(source: Make) -> None:
     """V5."""
-    with Vaultish() as other, Vaultish(read=along(other)) as server:
+    with FakeVault() as other, FakeVault(read=along(other)) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert said == "read: it redirects to another server, and the token is not for that one"
     assert other.steps == []
@@ -630,7 +630,7 @@ def test_a_read_is_not_redirected_to_another_server_and_the_token_does_not_go_th
 @pytest.mark.parametrize("step", ["login", "read"])
 def test_a_second_redirect_is_wrong(source: Make, step: str) -> None:
     """V5."""
-    with Vaultish(**{step: to("/v1/auth/approle/login" if step == "login" else "/v1/again")}) as server:
+    with FakeVault(**{step: to("/v1/auth/approle/login" if step == "login" else "/v1/again")}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert said == f"{step}: it redirects, which is followed once and for 307 and 308: 307"
     assert len(server.steps) == (2 if step == "login" else 4)
@@ -647,21 +647,21 @@ def test_a_second_redirect_is_wrong(source: Make, step: str) -> None:
 )
 def test_a_redirect_to_what_is_no_server_is_wrong(source: Make, target: str) -> None:
     """V5, F9."""
-    with Vaultish(login=to(target)) as server:
+    with FakeVault(login=to(target)) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)) == "login: it redirects to what is no server"
     assert server.steps == [LOGGED_IN]
 
 
 def test_a_redirect_that_no_library_can_read_is_wrong(source: Make) -> None:
     """V5."""
-    with Vaultish(login=to("http://[::1/")) as server:
+    with FakeVault(login=to("http://[::1/")) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)) == "the request failed: ValueError"
 
 
 @pytest.mark.parametrize("fault", [answers(307, {}), to("")])
 def test_a_redirect_that_names_no_place_is_wrong(source: Make, fault: Fault) -> None:
     """V5."""
-    with Vaultish(login=fault) as server:
+    with FakeVault(login=fault) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert said == "login: it redirects, which is followed once and for 307 and 308: 307"
 
@@ -670,12 +670,12 @@ def test_a_redirect_that_names_no_place_is_wrong(source: Make, fault: Fault) -> 
 
 
 @pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority()
+def authority() -> CertificateAuthority:
+    return CertificateAuthority()
 
 
 @pytest.fixture
-def tls(authority: Authority, tmp_path: Path) -> Iterator[Callable[..., TlsFront]]:
+def tls(authority: CertificateAuthority, tmp_path: Path) -> Iterator[Callable[..., TlsFront]]:
     """TLS fronts, before whatever a test wants."""
     with ExitStack() as stopping:
 
@@ -691,20 +691,20 @@ Front = Callable[..., TlsFront]
 
 
 def test_a_private_root_is_trusted_by_ca_or_in_the_node_s_bundle(
-    source: Make, tls: Front, authority: Authority, tmp_path: Path
+    source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """V2, S8."""
     ca = authority.write(tmp_path)
-    with Vaultish() as server:
+    with FakeVault() as server:
         front = tls(server.address)
         assert source(front.address, f"&ca={ca}").read(PLENTY) == CREDENTIALS
         assert source(front.address, trust=ca).read(PLENTY) == CREDENTIALS
 
 
-def test_ca_is_the_only_root_trusted(source: Make, tls: Front, authority: Authority, tmp_path: Path) -> None:
+def test_ca_is_the_only_root_trusted(source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path) -> None:
     """V2."""
-    other = Authority("Another").write(tmp_path, "other.pem")
-    with Vaultish() as server:
+    other = CertificateAuthority("Another").write(tmp_path, "other.pem")
+    with FakeVault() as server:
         front = tls(server.address)
         read = source(front.address, f"&ca={other}", trust=authority.write(tmp_path)).read
         assert "the TLS certificate of the server does not verify" in wrong(lambda: read(PLENTY))
@@ -716,11 +716,11 @@ def test_ca_is_the_only_root_trusted(source: Make, tls: Front, authority: Author
     [("elsewhere.example", False, "Hostname mismatch"), ("localhost", True, "certificate has expired")],
 )
 def test_a_certificate_that_does_not_verify_is_wrong(
-    source: Make, tls: Front, authority: Authority, tmp_path: Path, host: str, words: str, *, expired: bool
+    source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path, host: str, words: str, *, expired: bool
 ) -> None:
     """V4."""
     ca = authority.write(tmp_path)
-    with Vaultish() as server:
+    with FakeVault() as server:
         front = tls(server.address, host, expired=expired)
         said = wrong(lambda: source(front.address, f"&ca={ca}").read(PLENTY))
     assert said.startswith("the TLS certificate of the server does not verify: ")
@@ -730,7 +730,7 @@ def test_a_certificate_that_does_not_verify_is_wrong(
 
 def test_an_unknown_root_is_wrong(source: Make, tls: Front) -> None:
     """V4."""
-    with Vaultish() as server:
+    with FakeVault() as server:
         front = tls(server.address)
         assert "does not verify" in wrong(lambda: source(front.address).read(PLENTY))
     assert server.steps == []
@@ -738,14 +738,14 @@ def test_an_unknown_root_is_wrong(source: Make, tls: Front) -> None:
 
 def test_tls_with_a_server_that_has_none_is_wrong(source: Make) -> None:
     """V4."""
-    with Vaultish() as server:
+    with FakeVault() as server:
         https = server.address.replace("http", "https")
         assert wrong(lambda: source(https).read(PLENTY)).startswith("TLS with the server failed: ")
 
 
 def test_no_tls_with_a_server_that_wants_it_is_wrong(source: Make, tls: Front) -> None:
     """V4."""
-    with Vaultish() as server:
+    with FakeVault() as server:
         plain = tls(server.address).address.replace("https", "http")
         assert "lost" in wrong(lambda: source(plain).read(PLENTY))
 
@@ -773,7 +773,7 @@ def test_a_bad_ca_is_wrong_and_nothing_is_asked(
     ca = tmp_path / "ca.pem"
     if content is not None:
         ca.write_bytes(content)
-    with Vaultish() as server:
+    with FakeVault() as server:
         front = tls(server.address)
         assert wrong(lambda: source(front.address, f"&ca={ca}").read(PLENTY)) == words
     assert server.steps == []
@@ -787,17 +787,17 @@ def test_a_directory_is_no_ca(source: Make, tmp_path: Path) -> None:
 
 
 def test_a_login_is_redirected_from_http_to_https_and_never_back(
-    source: Make, tls: Front, authority: Authority, tmp_path: Path
+    source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """V5."""
     ca = authority.write(tmp_path)
-    with Vaultish() as server:
+    with FakeVault() as server:
         front = tls(server.address)
-        with Vaultish(login=to(f"{front.address}/v1/auth/approle/login")) as plain:
+        with FakeVault(login=to(f"{front.address}/v1/auth/approle/login")) as plain:
             assert source(plain.address, trust=ca).read(PLENTY) == CREDENTIALS
         assert plain.steps == [LOGGED_IN]
         assert server.steps == [LOGGED_IN, READ, REVOKED]
-        with Vaultish(login=along(server)) as secure:
+        with FakeVault(login=along(server)) as secure:
             said = wrong(lambda: source(tls(secure.address).address, f"&ca={ca}").read(PLENTY))
         assert said == "login: it redirects from https to http"
         assert len(server.steps) == 3
@@ -809,7 +809,7 @@ def test_a_login_is_redirected_from_http_to_https_and_never_back(
 @pytest.mark.parametrize("fault", [says(403), says(500), says(200, b"{}"), web_page, lost_request, to("/v1/again")])
 def test_a_server_that_does_not_end_the_token_does_no_harm(source: Make, fault: Fault) -> None:
     """V5."""
-    with Vaultish(revoke=fault) as server:
+    with FakeVault(revoke=fault) as server:
         assert source(server.address).read(PLENTY) == CREDENTIALS
 
 
@@ -818,9 +818,9 @@ def test_the_end_of_the_token_is_not_waited_for_longer_than_its_time(
     source: Make, monkeypatch: pytest.MonkeyPatch, fault: Fault
 ) -> None:
     """V5: 5 s of however much is left."""
-    assert wire.REVOKE == 5
-    monkeypatch.setattr(wire, "REVOKE", 0.2)
-    with Vaultish(revoke=fault) as server:
+    assert client.REVOKE == 5
+    monkeypatch.setattr(client, "REVOKE", 0.2)
+    with FakeVault(revoke=fault) as server:
         assert source(server.address).read(PLENTY) == CREDENTIALS
     assert server.steps == [LOGGED_IN, READ, REVOKED]
 
@@ -828,16 +828,16 @@ def test_the_end_of_the_token_is_not_waited_for_longer_than_its_time(
 def test_a_redirect_does_not_give_the_end_of_the_token_more_time(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """V5: 5 s in all."""
     limits: list[float] = []
-    send = wire._Wire._send
+    send = client._Wire._send
 
-    def note(self: wire._Wire, *given: Any) -> Answer:  # noqa: ANN401  (passed on)
+    def note(self: client._Wire, *given: Any) -> Answer:  # noqa: ANN401  (passed on)
         limits.append(given[-1])
         if len(limits) == 3:
-            monkeypatch.setattr(wire, "monotonic", lambda: monotonic() + 3)
+            monkeypatch.setattr(client, "monotonic", lambda: monotonic() + 3)
         return send(self, *given)
 
-    monkeypatch.setattr(wire._Wire, "_send", note)
-    with Vaultish() as server:
+    monkeypatch.setattr(client._Wire, "_send", note)
+    with FakeVault() as server:
         server.wire.heal()
         server.wire.spoil("POST", answers(200, LOGIN), part="/login")
         server.wire.spoil("GET", answers(200, SECRET))
@@ -851,7 +851,7 @@ def test_a_redirect_does_not_give_the_end_of_the_token_more_time(source: Make, m
 
 def test_each_exchange_has_ten_seconds_to_connect_and_ten_for_its_answer() -> None:
     """V4."""
-    assert (wire.CONNECT, wire.ANSWER, wire._Wire.most) == (10, 10, 20)
+    assert (client.CONNECT, client.ANSWER, client._Wire.most) == (10, 10, 20)
 
 
 # V6, and what is imported
@@ -860,7 +860,7 @@ def test_each_exchange_has_ten_seconds_to_connect_and_ten_for_its_answer() -> No
 def test_a_malformed_variable_refuses_it_before_anything_else_is_looked_at(source: Make, approle: Path) -> None:
     """V6: even a source that would be absent."""
     approle.rename(approle.with_name("away"))
-    with Vaultish() as server:
+    with FakeVault() as server:
         read = source(server.address, environment={"VAULT_SKIP_VERIFY": "canary"}).read
         said = wrong(lambda: read(PLENTY))
     assert said == "true or false is wanted in VAULT_SKIP_VERIFY, or nothing at all"
@@ -871,15 +871,15 @@ def test_nothing_heavy_is_imported_before_a_source_is_read_so_far_as_to_need_it(
     """A source that is absent, or passed over, costs no start-up time."""
     program = """
 import sys
-from publish.adapters.secret_directory import read_private_directory, read_secret_file
+from publish.adapters.secret_files import read_private_directory, read_secret_file
 from publish.adapters.vault import VaultSource
-from publish.domain.errors import SourceAbsent
-from publish.domain.vault_location import parse_location
-source = VaultSource("vault:", parse_location("http://v/p?auth=approle&approle=/nonexistent"), trust="/nonexistent",
+from publish.domain.errors import SourceUnavailable
+from publish.domain.vault_url import parse_vault_url
+source = VaultSource("vault:", parse_vault_url("http://v/p?auth=approle&approle=/nonexistent"), trust="/nonexistent",
     environment={}, read_directory=read_private_directory, read_file=read_secret_file)
 try:
     source.read(1)
-except SourceAbsent:
+except SourceUnavailable:
     print(*sorted({"hvac", "requests", "urllib3"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -888,6 +888,6 @@ except SourceAbsent:
 
 def test_no_thread_is_left_when_all_is_answered(source: Make) -> None:
     before = threading.active_count()
-    with Vaultish() as server:
+    with FakeVault() as server:
         source(server.address).read(PLENTY)
     assert threading.active_count() == before

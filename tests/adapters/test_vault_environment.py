@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from publish.adapters.vault.environment import check_environment
-from publish.domain.errors import CredentialsError, SourceAbsent
-from tests.support.authority import Authority, Pair
+from publish.domain.errors import CredentialsError, SourceUnavailable
+from tests.support.ca import CertificateAuthority, Pair
 
 CANARY = "canary-7f3a"
 
@@ -25,18 +25,18 @@ CANARY = "canary-7f3a"
 def refusal(environment: Mapping[str, str]) -> str:
     with pytest.raises(CredentialsError) as raised:
         check_environment(environment)
-    assert not isinstance(raised.value, SourceAbsent)
+    assert not isinstance(raised.value, SourceUnavailable)
     assert CANARY not in "".join(traceback.format_exception(raised.value))
     return str(raised.value)
 
 
 @pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority()
+def authority() -> CertificateAuthority:
+    return CertificateAuthority()
 
 
 @pytest.fixture
-def pair(authority: Authority, tmp_path: Path) -> Pair:
+def pair(authority: CertificateAuthority, tmp_path: Path) -> Pair:
     return authority.issue("client", tmp_path)
 
 
@@ -168,7 +168,7 @@ def test_only_one_of_the_two_is_refused(pair: Pair, name: str) -> None:
     assert refusal({name: str(pair.certificate)}).endswith(f"only one is: {name}")
 
 
-def test_files_that_are_no_pair_are_refused(pair: Pair, authority: Authority, tmp_path: Path) -> None:
+def test_files_that_are_no_pair_are_refused(pair: Pair, authority: CertificateAuthority, tmp_path: Path) -> None:
     """V6."""
     other = authority.issue("other", tmp_path)
     for certificate, key in [(pair.certificate, other.key), (pair.key, pair.certificate), (pair.key, pair.key)]:
@@ -196,7 +196,7 @@ def test_a_client_file_that_cannot_be_read_is_refused(pair: Pair, tmp_path: Path
 # The roots
 
 
-def test_roots_in_pem_refuse_nothing(authority: Authority, tmp_path: Path) -> None:
+def test_roots_in_pem_refuse_nothing(authority: CertificateAuthority, tmp_path: Path) -> None:
     """V6."""
     pem = authority.certificate.decode()
     (tmp_path / "roots").mkdir()
@@ -212,7 +212,7 @@ def test_roots_in_pem_refuse_nothing(authority: Authority, tmp_path: Path) -> No
     check_environment({"VAULT_CACERT": os.fsencode(strange).decode("utf-8", "surrogateescape")})
 
 
-def test_a_broken_certificate_beside_a_good_one_refuses_nothing(authority: Authority) -> None:
+def test_a_broken_certificate_beside_a_good_one_refuses_nothing(authority: CertificateAuthority) -> None:
     """V6: Go passes over it."""
     broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
     check_environment({"VAULT_CACERT_BYTES": broken + authority.certificate.decode() + broken})
@@ -234,7 +234,7 @@ def test_a_directory_is_no_file_of_roots(tmp_path: Path) -> None:
     assert "VAULT_CACERT names" in refusal({"VAULT_CACERT": str(tmp_path)})
 
 
-def test_any_file_in_a_directory_of_roots_can_refuse_it(authority: Authority, tmp_path: Path) -> None:
+def test_any_file_in_a_directory_of_roots_can_refuse_it(authority: CertificateAuthority, tmp_path: Path) -> None:
     """V6."""
     roots = tmp_path / "roots"
     roots.mkdir()
@@ -248,7 +248,7 @@ def test_any_file_in_a_directory_of_roots_can_refuse_it(authority: Authority, tm
     assert "VAULT_CAPATH names" in refusal({"VAULT_CAPATH": str(roots)})
 
 
-def test_of_three_names_for_the_roots_the_first_counts(authority: Authority, tmp_path: Path) -> None:
+def test_of_three_names_for_the_roots_the_first_counts(authority: CertificateAuthority, tmp_path: Path) -> None:
     """V6: `VAULT_CACERT, else VAULT_CACERT_BYTES, else VAULT_CAPATH`."""
     good = str(authority.write(tmp_path))
     check_environment({"VAULT_CACERT": good, "VAULT_CACERT_BYTES": "bad", "VAULT_CAPATH": "/missing"})

@@ -6,7 +6,7 @@ from time import monotonic
 import pytest
 
 from publish.cli.deadline import Deadline
-from publish.domain.errors import CredentialsError, Misconfigured, OutOfTime
+from publish.domain.errors import ConfigError, CredentialsError, TimedOut
 
 
 def test_work_that_ends_in_time_gives_what_it_gives() -> None:
@@ -16,9 +16,9 @@ def test_work_that_ends_in_time_gives_what_it_gives() -> None:
 
 def test_what_work_raises_is_raised() -> None:
     def fail() -> None:
-        raise Misconfigured("this")
+        raise ConfigError("this")
 
-    with pytest.raises(Misconfigured, match="this"):
+    with pytest.raises(ConfigError, match="this"):
         Deadline(monotonic(), 60).hold(fail)
 
 
@@ -32,7 +32,7 @@ def test_work_that_hangs_is_given_up_and_its_step_and_the_limit_are_named() -> N
         deadline.at_request("list pub/")
         never.wait()
 
-    with pytest.raises(OutOfTime) as error:
+    with pytest.raises(TimedOut) as error:
         deadline.hold(hang)
     assert str(error.value) == "list pub/: out of time (-timeout 0.05s)"
     never.set()
@@ -58,7 +58,7 @@ def test_time_that_has_passed_before_counts() -> None:
     deadline = Deadline(monotonic() - 100, 60)
     never = threading.Event()
     assert deadline.left() < -39
-    with pytest.raises(OutOfTime):
+    with pytest.raises(TimedOut):
         deadline.hold(never.wait)
     deadline.restart()
     assert 59 < deadline.left() <= 60

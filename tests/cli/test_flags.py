@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from publish.cli import values
-from publish.cli.flags import Flag, HelpWanted, Parsed, parse
+from publish.cli.flags import Flag, HelpRequested, Parsed, parse
 from publish.domain.errors import UsageError
 
 FLAGS = (
@@ -83,5 +83,5 @@ def test_a_line_that_is_refused(line: str, why: str) -> None:
 @pytest.mark.parametrize("line", ["-h", "-help", "--help", "--h", "-help=false", "-name value -h -x", "-h one"])
 def test_a_line_that_asks_for_help(line: str) -> None:
     """F8"""
-    with pytest.raises(HelpWanted):
+    with pytest.raises(HelpRequested):
         parse(FLAGS, line.split())

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.support.fault_proxy import Fault, Wire, answers, drips, says, silence
 from tests.support.program import Result, Word, run, start
 from tests.support.s3_roots import Place, make_place, private_directory, wire_to
 from tests.support.servers import KeyedServer, S3Server, free_ports
-from tests.support.wire import Fault, Wire, answers, drips, says, silence
 
 EXPIRED = says(403, "ExpiredToken")
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import pytest
 
 from publish.cli import report
-from publish.cli.output import Output, Unwritable, escape
+from publish.cli.output import Output, OutputError, escape
 from publish.cli.report import Words
 from publish.domain.entry import Entry
-from publish.domain.errors import Denied
+from publish.domain.errors import PermanentFault
 from publish.domain.root import PosixRoot, S3Root
 
 
@@ -48,7 +48,7 @@ def nowhere() -> Iterator[int]:
 def test_an_answer_that_cannot_be_written_is_an_error(nowhere: int) -> None:
     """F7"""
     full = os.open("/dev/full", os.O_WRONLY)
-    with pytest.raises(Unwritable, match="cannot write to stdout: No space left on device"):
+    with pytest.raises(OutputError, match="cannot write to stdout: No space left on device"):
         Output(full, nowhere).answer(b"answer")
     os.close(full)
 
@@ -66,7 +66,7 @@ def test_stdout_is_closed_at_the_end_and_what_closing_says_counts(nowhere: int) 
     output = Output(descriptor, nowhere)
     output.answer(b"answer")
     os.close(descriptor)
-    with pytest.raises(Unwritable, match="Bad file descriptor"):
+    with pytest.raises(OutputError, match="Bad file descriptor"):
         output.finish()
 
 
@@ -137,7 +137,7 @@ def test_a_report_says_what_happened_in_the_words_of_the_contract(tmp_path: Path
         words.already(ENTRY)
         words.removed(b"exec/a/checkpoint-5")
         words.left(b"exec/l/checkpoint-5", b"exec/l")
-        words.failed(b"exec/a/checkpoint-6", Denied("remove: Permission denied"))
+        words.failed(b"exec/a/checkpoint-6", PermanentFault("remove: Permission denied"))
         words.progress(1, 1000)
         Words(Output(stdout.fileno(), stderr.fileno()), S3Root("bucket", "run")).removed(b"exec/a")
     name = ENTRY.name.decode()

@@ -29,7 +29,7 @@ HEAVY = {
     "http", "json", "email", "dataclasses", "argparse", "gettext", "inspect", "importlib.metadata", "logging",
     "threading", "concurrent", "subprocess", "tempfile", "shutil", "random", "pathlib", "urllib", "datetime", "decimal",
     "traceback", "textwrap", "asyncio", "publish.adapters.s3", "publish.adapters.vault", "publish.cli.help",
-    "publish.domain.credentials", "publish.domain.saves", "publish.adapters.posix.removal",
+    "publish.domain.credentials", "publish.domain.frameworks", "publish.adapters.posix.removal",
 }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def test_publish_on_a_directory_imports_nothing_that_it_does_not_need(root: str)
 
 
 def test_prune_on_a_directory_imports_its_own_part_alone(root: str) -> None:
-    own = {"publish.adapters.posix.removal", "publish.domain.saves"}
+    own = {"publish.adapters.posix.removal", "publish.domain.frameworks"}
     assert imported("prune", "-checkpoint", root, "-keep", "1") & HEAVY <= own | {"json", "decimal"}
 
 

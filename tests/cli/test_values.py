@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from publish.cli import values
 from publish.domain.errors import UsageError
-from publish.domain.saves import FRAMEWORKS
+from publish.domain.frameworks import FRAMEWORKS
 
 UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 LONGEST = 2**63 - 1

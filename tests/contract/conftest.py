@@ -7,21 +7,21 @@ from collections.abc import Callable
 import pytest
 
 from publish.domain.ports import Store
-from tests.support.grounds import GROUNDS, Ground
+from tests.support.stores import FRESH_ROOTS, FreshRoot
 
 
-@pytest.fixture(params=list(GROUNDS))
-def make_ground(request: pytest.FixtureRequest) -> Callable[[], Ground]:
+@pytest.fixture(params=list(FRESH_ROOTS))
+def make_root(request: pytest.FixtureRequest) -> Callable[[], FreshRoot]:
     """Each call gives a fresh root."""
-    make = GROUNDS[request.param]
+    make = FRESH_ROOTS[request.param]
     return lambda: make(request)
 
 
 @pytest.fixture
-def ground(make_ground: Callable[[], Ground]) -> Ground:
-    return make_ground()
+def fresh_root(make_root: Callable[[], FreshRoot]) -> FreshRoot:
+    return make_root()
 
 
 @pytest.fixture
-def store(ground: Ground) -> Store:
-    return ground.store()
+def store(fresh_root: FreshRoot) -> Store:
+    return fresh_root.store()

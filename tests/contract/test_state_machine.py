@@ -10,24 +10,24 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from publish.domain.entry import Entry
-from publish.domain.errors import AlreadyThere
-from publish.domain.ports import Area, Store
-from publish.domain.requests import pages
-from publish.domain.saves import MARKERS
-from tests.support.asking import asking
+from publish.domain.errors import AlreadyExists
+from publish.domain.frameworks import MARKERS
+from publish.domain.ports import Namespace, Store
+from publish.domain.retrying_store import pages
 from tests.support.fakes import FakeStore
-from tests.support.grounds import Ground
+from tests.support.retrying import asking
+from tests.support.stores import FreshRoot
 
-areas = st.sampled_from(Area)
+areas = st.sampled_from(Namespace)
 names = st.sampled_from([Entry.of(epoch, step, b"run/1").name for epoch in range(2) for step in range(3)])
 saves = st.sampled_from(["run/checkpoint-1", "run/checkpoint-10", "run", "run/checkpoint-1/inner", "other"])
 files = st.sampled_from(["trainer_state.json", ".metadata", "weights", "inner/x"])
 
 
-def is_made(store: Store, area: Area, name: bytes) -> bool:
+def is_made(store: Store, area: Namespace, name: bytes) -> bool:
     try:
         store.create(area, name)
-    except AlreadyThere:
+    except AlreadyExists:
         return False
     return True
 
@@ -38,39 +38,39 @@ def content(store: Store, path: bytes) -> bytes | None:
 
 
 class AgainstTheModel(RuleBasedStateMachine):
-    """A ground and the model, which the same things happen to."""
+    """A fresh_root and the model, which the same things happen to."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, fresh_root: FreshRoot) -> None:
         super().__init__()
-        self.ground = ground
-        self.store = ground.store()
+        self.fresh_root = fresh_root
+        self.store = fresh_root.store()
         self.model = FakeStore(page_size=10_000)
 
     @rule(area=areas, name=names)
-    def create(self, area: Area, name: bytes) -> None:
+    def create(self, area: Namespace, name: bytes) -> None:
         """L7."""
         assert is_made(self.store, area, name) is is_made(self.model, area, name)
 
     @rule(area=areas, some=st.sets(names, min_size=1))
-    def remove(self, area: Area, some: set[bytes]) -> None:
+    def remove(self, area: Namespace, some: set[bytes]) -> None:
         """prune.1."""
         assert self.store.remove(area, sorted(some)) == self.model.remove(area, sorted(some)) == {}
 
     @rule(save=saves, file=files, body=st.sampled_from([b"", b"x"]))
     def somebody_writes(self, save: str, file: str, body: bytes) -> None:
-        self.ground.fill(f"{save}/{file}", body=body)
+        self.fresh_root.fill(f"{save}/{file}", body=body)
         self.model.files[f"{save}/{file}".encode()] = body
 
     @rule(save=saves)
-    def remove_save(self, save: str) -> None:
+    def remove_tree(self, save: str) -> None:
         """prune.3."""
         path = save.encode()
-        removal = self.store.remove_save(path, MARKERS)
+        removal = self.store.remove_tree(path, MARKERS)
         # A directory that was emptied is still one, which no key and no model can be.
-        assert removal.found or not self.model.has_save(path)
+        assert removal.found or not self.model.save_exists(path)
         while removal.more:
-            removal = self.store.remove_save(path, ())
-        self.model.remove_save(path, MARKERS)
+            removal = self.store.remove_tree(path, ())
+        self.model.remove_tree(path, MARKERS)
 
     @rule(save=saves, file=files)
     def look(self, save: str, file: str) -> None:
@@ -82,22 +82,22 @@ class AgainstTheModel(RuleBasedStateMachine):
     @invariant()
     def they_hold_the_same(self) -> None:
         """L5, watch.1."""
-        for area in Area:
-            assert self.names(self.store, area) == self.names(self.model, area)
-        assert self.folders(self.store) == self.folders(self.model)
+        for area in Namespace:
+            assert self.list_entries(self.store, area) == self.list_entries(self.model, area)
+        assert self.list_directories(self.store) == self.list_directories(self.model)
 
-    def names(self, store: Store, area: Area) -> list[bytes]:
-        return sorted(pages(asking(store), "list", lambda store, after: store.names(area, after)))
+    def list_entries(self, store: Store, area: Namespace) -> list[bytes]:
+        return sorted(pages(asking(store), "list", lambda store, after: store.list_entries(area, after)))
 
-    def folders(self, store: Store) -> list[bytes]:
-        found = pages(asking(store), "list", lambda store, after: store.folders(b"run", after))
-        return sorted(name for name in found if self.model.has_save(b"run/" + name))
+    def list_directories(self, store: Store) -> list[bytes]:
+        found = pages(asking(store), "list", lambda store, after: store.list_directories(b"run", after))
+        return sorted(name for name in found if self.model.save_exists(b"run/" + name))
 
 
-def test_a_store_answers_as_the_model_does(make_ground: Callable[[], Ground]) -> None:
+def test_a_store_answers_as_the_model_does(make_root: Callable[[], FreshRoot]) -> None:
     """L5, L7, watch.1, watch.2, prune.1, prune.3."""
     run_state_machine_as_test(
-        cast("type[RuleBasedStateMachine]", lambda: AgainstTheModel(make_ground())),
+        cast("type[RuleBasedStateMachine]", lambda: AgainstTheModel(make_root())),
         settings=settings(
             max_examples=10, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
         ),

@@ -6,67 +6,67 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from publish.domain.append import publish_save
 from publish.domain.entry import Entry
-from publish.domain.errors import AlreadyThere, Conflict, Malformed, Misconfigured, OutcomeUnknown
-from publish.domain.ports import Area, Store
-from publish.domain.requests import pages
+from publish.domain.errors import AlreadyExists, ConfigError, Conflict, FormatError, OutcomeUnknown
+from publish.domain.frameworks import MARKERS
+from publish.domain.ports import Namespace, Store
+from publish.domain.prune import prune
+from publish.domain.publish import publish_save
 from publish.domain.resolve import latest
-from publish.domain.saves import MARKERS
-from publish.domain.sweep import prune
-from tests.support.asking import asking
+from publish.domain.retrying_store import pages
 from tests.support.fakes import FakeReport
-from tests.support.grounds import Ground
+from tests.support.retrying import asking
+from tests.support.stores import FreshRoot
 
 NAME = Entry.of(1, 2, b"run/checkpoint-2").name
 
 
-def names(store: Store, area: Area = Area.PUB) -> list[bytes]:
-    return sorted(pages(asking(store), "list", lambda store, after: store.names(area, after)))
+def names(store: Store, area: Namespace = Namespace.PUB) -> list[bytes]:
+    return sorted(pages(asking(store), "list", lambda store, after: store.list_entries(area, after)))
 
 
 def folders(store: Store, path: bytes) -> list[bytes]:
-    return sorted(pages(asking(store), "list", lambda store, after: store.folders(path, after)))
+    return sorted(pages(asking(store), "list", lambda store, after: store.list_directories(path, after)))
 
 
 def remove_all(store: Store, path: bytes) -> bool:
     """Whether anything was found."""
-    removal = store.remove_save(path, MARKERS)
+    removal = store.remove_tree(path, MARKERS)
     found = removal.found
     while removal.more:
-        removal = store.remove_save(path, ())
+        removal = store.remove_tree(path, ())
     return found
 
 
-@pytest.mark.parametrize("area", Area)
-def test_a_root_without_publications_has_none(store: Store, area: Area) -> None:
+@pytest.mark.parametrize("area", Namespace)
+def test_a_root_without_publications_has_none(store: Store, area: Namespace) -> None:
     """L5."""
     assert names(store, area) == []
     assert store.remove(area, [NAME]) == {}
 
 
-@pytest.mark.parametrize("area", Area)
-def test_a_taken_name_is_refused_and_the_first_is_kept(ground: Ground, store: Store, area: Area) -> None:
+@pytest.mark.parametrize("area", Namespace)
+def test_a_taken_name_is_refused_and_the_first_is_kept(fresh_root: FreshRoot, store: Store, area: Namespace) -> None:
     """L7."""
     store.create(area, NAME)
-    for again in (store, ground.store()):
-        with pytest.raises(AlreadyThere):
+    for again in (store, fresh_root.store()):
+        with pytest.raises(AlreadyExists):
             again.create(area, NAME)
     assert names(store, area) == [NAME]
-    assert ground.paths() == [f"{area.value.decode()}/{NAME.decode()}"]
+    assert fresh_root.paths() == [f"{area.value.decode()}/{NAME.decode()}"]
 
 
-def test_of_racing_creators_one_wins(ground: Ground) -> None:
+def test_of_racing_creators_one_wins(fresh_root: FreshRoot) -> None:
     """L7: several clients, several rounds."""
-    stores = [ground.store() for _ in range(8)]
+    stores = [fresh_root.store() for _ in range(8)]
     for step in range(5):
         name = Entry.of(1, step, b"a").name
 
         def create(store: Store, name: bytes = name) -> int:
             while True:
                 try:
-                    store.create(Area.PUB, name)
-                except AlreadyThere:
+                    store.create(Namespace.PUB, name)
+                except AlreadyExists:
                     return 0
                 except (Conflict, OutcomeUnknown):
                     continue
@@ -77,19 +77,19 @@ def test_of_racing_creators_one_wins(ground: Ground) -> None:
     assert len(names(stores[0])) == 5
 
 
-def test_a_listing_of_more_than_a_page_is_whole(ground: Ground, store: Store) -> None:
+def test_a_listing_of_more_than_a_page_is_whole(fresh_root: FreshRoot, store: Store) -> None:
     """L6, resolve.1."""
     entries = [Entry.of(1, step, b"run/%d" % step) for step in range(1205)]
-    ground.fill(*(f"pub/{entry.name.decode()}" for entry in entries), body=b"")
+    fresh_root.fill(*(f"pub/{entry.name.decode()}" for entry in entries), body=b"")
     assert names(store) == [entry.name for entry in entries]
     assert latest(asking(store)) == entries[-1]
 
 
-def test_foreign_names_are_listed_and_not_passed_over(ground: Ground, store: Store) -> None:
+def test_foreign_names_are_listed_and_not_passed_over(fresh_root: FreshRoot, store: Store) -> None:
     """L4."""
-    ground.fill("pub/README", "pub/.hidden", f"pub/{NAME.decode()}")
+    fresh_root.fill("pub/README", "pub/.hidden", f"pub/{NAME.decode()}")
     assert names(store) == sorted([b".hidden", NAME, b"README"])
-    with pytest.raises(Malformed, match=r"(README|hidden)"):
+    with pytest.raises(FormatError, match=r"(README|hidden)"):
         latest(asking(store))
 
 
@@ -97,63 +97,63 @@ def test_names_are_removed_once_and_for_all(store: Store) -> None:
     """prune.1: idempotent."""
     others = [Entry.of(2, step, b"a").name for step in range(3)]
     for name in (NAME, *others):
-        store.create(Area.PUB, name)
+        store.create(Namespace.PUB, name)
     for _ in range(2):
-        assert store.remove(Area.PUB, [NAME, others[0]]) == {}
+        assert store.remove(Namespace.PUB, [NAME, others[0]]) == {}
         assert names(store) == others[1:]
 
 
 def test_an_entry_whose_name_fits_exactly_is_made_and_a_longer_one_refused(store: Store) -> None:
     """L8: 133 bytes of path are the most on POSIX; every store takes as much."""
     longest = Entry.of(1, 1, b"p" * 133).name
-    store.refuse_oversized(longest)
-    store.create(Area.PUB, longest)
+    store.check_name_length(longest)
+    store.create(Namespace.PUB, longest)
     assert names(store) == [longest]
-    with pytest.raises(Misconfigured, match=r"[0-9]"):
-        store.refuse_oversized(Entry.of(1, 1, b"p" * 700).name)
+    with pytest.raises(ConfigError, match=r"[0-9]"):
+        store.check_name_length(Entry.of(1, 1, b"p" * 700).name)
 
 
-def test_a_save_is_a_folder_with_something_in_it_or_a_file(ground: Ground, store: Store) -> None:
+def test_a_save_is_a_folder_with_something_in_it_or_a_file(fresh_root: FreshRoot, store: Store) -> None:
     """publish.2."""
-    ground.fill("run/checkpoint-1/a/b", "run/file.ckpt", "run/checkpoint-10/x")
-    assert store.has_save(b"run/checkpoint-1")
-    assert store.has_save(b"run/file.ckpt")
-    assert not store.has_save(b"run/checkpoint-2")
-    assert not store.has_save(b"run/check")
-    assert not store.has_save(b"run/file.ckpt/x")
+    fresh_root.fill("run/checkpoint-1/a/b", "run/file.ckpt", "run/checkpoint-10/x")
+    assert store.save_exists(b"run/checkpoint-1")
+    assert store.save_exists(b"run/file.ckpt")
+    assert not store.save_exists(b"run/checkpoint-2")
+    assert not store.save_exists(b"run/check")
+    assert not store.save_exists(b"run/file.ckpt/x")
 
 
-def test_folders_are_listed_by_their_names(ground: Ground, store: Store) -> None:
+def test_folders_are_listed_by_their_names(fresh_root: FreshRoot, store: Store) -> None:
     """watch.1."""
-    ground.fill("run/checkpoint-1/a", "run/checkpoint-10/a/b", "run/file", "other/x", "runner/x")
+    fresh_root.fill("run/checkpoint-1/a", "run/checkpoint-10/a/b", "run/file", "other/x", "runner/x")
     assert folders(store, b"run") == [b"checkpoint-1", b"checkpoint-10"]
     assert folders(store, b"") == [b"other", b"run", b"runner"]
     assert folders(store, b"not/there") == []
 
 
-def test_more_folders_than_a_page_are_listed(ground: Ground, store: Store) -> None:
+def test_more_folders_than_a_page_are_listed(fresh_root: FreshRoot, store: Store) -> None:
     """watch.1."""
-    ground.fill(*(f"run/checkpoint-{step}/x" for step in range(1003)))
+    fresh_root.fill(*(f"run/checkpoint-{step}/x" for step in range(1003)))
     assert len(set(folders(store, b"run"))) == 1003
 
 
-def test_the_size_of_a_file_tells_empty_from_absent(ground: Ground, store: Store) -> None:
+def test_the_size_of_a_file_tells_empty_from_absent(fresh_root: FreshRoot, store: Store) -> None:
     """watch.2."""
-    ground.fill("s/.metadata", body=b"")
-    ground.fill("s/x/y", body=b"abc")
+    fresh_root.fill("s/.metadata", body=b"")
+    fresh_root.fill("s/x/y", body=b"abc")
     assert store.size(b"s/.metadata") == 0
     assert store.size(b"s/x/y") == 3
     assert store.size(b"s/x") is None
-    assert store.is_there(b"s/.metadata")
-    assert not store.is_there(b"s/z")
+    assert store.exists(b"s/.metadata")
+    assert not store.exists(b"s/z")
     assert store.size(b"s/z") is None
     assert store.size(b"t/z") is None
 
 
 @pytest.mark.parametrize("body", [b"", b"text", b"long" * 1_000_000])
-def test_a_file_is_read_whole(ground: Ground, store: Store, body: bytes) -> None:
+def test_a_file_is_read_whole(fresh_root: FreshRoot, store: Store, body: bytes) -> None:
     """watch.4."""
-    ground.fill("s/trainer_state.json", body=body)
+    fresh_root.fill("s/trainer_state.json", body=body)
     parts = store.read(b"s/trainer_state.json")
     assert parts is not None
     assert b"".join(parts) == body
@@ -161,46 +161,48 @@ def test_a_file_is_read_whole(ground: Ground, store: Store, body: bytes) -> None
     assert store.read(b"t/other") is None
 
 
-def test_a_removed_save_takes_all_below_it_and_nothing_that_shares_its_letters(ground: Ground, store: Store) -> None:
+def test_a_removed_save_takes_all_below_it_and_nothing_that_shares_its_letters(
+    fresh_root: FreshRoot, store: Store
+) -> None:
     """prune.3: and it is idempotent."""
-    ground.fill("run/checkpoint-1/a", "run/checkpoint-1/b/c", "run/checkpoint-10/a", "run/checkpoint-1x")
+    fresh_root.fill("run/checkpoint-1/a", "run/checkpoint-1/b/c", "run/checkpoint-10/a", "run/checkpoint-1x")
     assert remove_all(store, b"run/checkpoint-1")
-    assert ground.paths() == ["run/checkpoint-10/a", "run/checkpoint-1x"]
+    assert fresh_root.paths() == ["run/checkpoint-10/a", "run/checkpoint-1x"]
     assert not remove_all(store, b"run/checkpoint-1")
-    assert not store.has_save(b"run/checkpoint-1")
+    assert not store.save_exists(b"run/checkpoint-1")
 
 
-def test_a_save_that_is_a_file_is_removed(ground: Ground, store: Store) -> None:
+def test_a_save_that_is_a_file_is_removed(fresh_root: FreshRoot, store: Store) -> None:
     """prune.3."""
-    ground.fill("run/1.ckpt", "run/1.ckptx")
+    fresh_root.fill("run/1.ckpt", "run/1.ckptx")
     assert remove_all(store, b"run/1.ckpt")
-    assert ground.paths() == ["run/1.ckptx"]
+    assert fresh_root.paths() == ["run/1.ckptx"]
 
 
-def test_a_save_of_more_than_a_page_is_removed(ground: Ground, store: Store) -> None:
+def test_a_save_of_more_than_a_page_is_removed(fresh_root: FreshRoot, store: Store) -> None:
     """prune.3."""
-    ground.fill(*(f"run/1/{number:04}" for number in range(1010)), "run/1/trainer_state.json", "run/2/x")
+    fresh_root.fill(*(f"run/1/{number:04}" for number in range(1010)), "run/1/trainer_state.json", "run/2/x")
     assert remove_all(store, b"run/1")
-    assert ground.paths() == ["run/2/x"]
+    assert fresh_root.paths() == ["run/2/x"]
 
 
-def test_two_removals_side_by_side_leave_nothing(ground: Ground) -> None:
+def test_two_removals_side_by_side_leave_nothing(fresh_root: FreshRoot) -> None:
     """prune.8."""
-    ground.fill(*(f"run/1/{number:03}/x" for number in range(150)))
+    fresh_root.fill(*(f"run/1/{number:03}/x" for number in range(150)))
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda store: remove_all(store, b"run/1"), [ground.store(), ground.store()]))
-    assert ground.paths() == []
+        list(pool.map(lambda store: remove_all(store, b"run/1"), [fresh_root.store(), fresh_root.store()]))
+    assert fresh_root.paths() == []
 
 
-def test_a_reader_during_a_writer_sees_what_was_there_before(ground: Ground) -> None:
+def test_a_reader_during_a_writer_sees_what_was_there_before(fresh_root: FreshRoot) -> None:
     """L7, resolve.1: publications that are made meanwhile may be seen; earlier ones must."""
-    reader, writer = ground.store(), ground.store()
+    reader, writer = fresh_root.store(), fresh_root.store()
     first = Entry.of(1, 0, b"a")
-    writer.create(Area.PUB, first.name)
+    writer.create(Namespace.PUB, first.name)
 
     def write() -> None:
         for step in range(1, 40):
-            writer.create(Area.PUB, Entry.of(1, step, b"a").name)
+            writer.create(Namespace.PUB, Entry.of(1, step, b"a").name)
 
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(write)
@@ -214,17 +216,17 @@ def test_a_reader_during_a_writer_sees_what_was_there_before(ground: Ground) -> 
     assert len(names(reader)) == 40
 
 
-def test_a_run_is_published_resolved_and_pruned(ground: Ground) -> None:
+def test_a_run_is_published_resolved_and_pruned(fresh_root: FreshRoot) -> None:
     """resolve.1, publish.4, prune.1 to prune.3: the verbs together."""
-    ask, report = asking(ground.store()), FakeReport()
+    ask, report = asking(fresh_root.store()), FakeReport()
     entries = [Entry.of(1, step, f"exec/a/checkpoint-{step}".encode()) for step in (1, 2, 10)]
     for entry in entries:
-        ground.fill(f"{entry.path.decode()}/trainer_state.json", f"{entry.path.decode()}/model/weights")
+        fresh_root.fill(f"{entry.path.decode()}/trainer_state.json", f"{entry.path.decode()}/model/weights")
         publish_save(ask, report, entry)
     assert latest(ask) == entries[-1]
     assert prune(ask, report, 1, map)
     assert report.said[3:] == [("removed", b"exec/a/checkpoint-1"), ("removed", b"exec/a/checkpoint-2")]
-    assert ground.paths() == [
+    assert fresh_root.paths() == [
         "exec/a/checkpoint-10/model/weights",
         "exec/a/checkpoint-10/trainer_state.json",
         f"pub/{entries[-1].name.decode()}",

@@ -15,12 +15,12 @@ from publish.domain.credentials import (
     SecretItem,
     VaultItem,
     check_fields,
-    first_answer,
-    from_fields,
-    parse_list,
+    parse_credentials,
+    parse_creds,
+    resolve_credentials,
 )
-from publish.domain.errors import CredentialsError, SourceAbsent
-from publish.domain.vault_location import parse_location
+from publish.domain.errors import CredentialsError, SourceUnavailable
+from publish.domain.vault_url import parse_vault_url
 
 CANARY = "canary-7f3a"
 KEYS = {"access_key_id": "AKIDEXAMPLE", "secret_access_key": CANARY}
@@ -37,10 +37,10 @@ def said(error: BaseException) -> str:
 def test_a_list_is_its_items_in_order_each_named_as_it_was_written() -> None:
     """C1, C4."""
     vault = "https://vault.example:8200/team/s3?auth=kubernetes&role=training"
-    assert parse_list(f"secret:/var/run/secrets/s3,file:conf/s3,vault:{vault}", b"/home/u") == [
+    assert parse_creds(f"secret:/var/run/secrets/s3,file:conf/s3,vault:{vault}", b"/home/u") == [
         SecretItem("secret:/var/run/secrets/s3", b"/var/run/secrets/s3"),
         FileItem("file:conf/s3", b"/home/u/conf/s3"),
-        VaultItem(f"vault:{vault}", parse_location(vault)),
+        VaultItem(f"vault:{vault}", parse_vault_url(vault)),
     ]
 
 
@@ -64,7 +64,7 @@ def test_a_directory_is_taken_literally_and_against_the_working_directory(
     location: str, cwd: bytes, path: bytes
 ) -> None:
     """C7."""
-    assert parse_list(f"secret:{location},file:{location}", cwd) == [
+    assert parse_creds(f"secret:{location},file:{location}", cwd) == [
         SecretItem(f"secret:{location}", path),
         FileItem(f"file:{location}", path),
     ]
@@ -102,7 +102,7 @@ def test_a_directory_is_taken_literally_and_against_the_working_directory(
 def test_a_list_that_does_not_parse_is_refused_by_the_place_of_the_item(text: str, fault: str) -> None:
     """C6, F9."""
     with pytest.raises(CredentialsError) as raised:
-        parse_list(text, b"/w")
+        parse_creds(text, b"/w")
     assert fault in str(raised.value)
     assert CANARY not in said(raised.value)
 
@@ -111,7 +111,7 @@ def test_a_list_that_does_not_parse_is_refused_by_the_place_of_the_item(text: st
 def test_any_text_is_a_list_or_one_error(text: str) -> None:
     """C6: the items together are the text again."""
     try:
-        items = parse_list(text, b"/w")
+        items = parse_creds(text, b"/w")
     except CredentialsError:
         return
     assert ",".join(item.name for item in items) == text
@@ -122,13 +122,15 @@ def test_any_text_is_a_list_or_one_error(text: str) -> None:
 
 def test_the_two_required_fields_are_enough() -> None:
     """C2, C3: the endpoint is AWS's own, the region us-east-1."""
-    assert from_fields(KEYS) == CREDENTIALS
+    assert parse_credentials(KEYS) == CREDENTIALS
 
 
 def test_all_five_fields_are_taken() -> None:
     """C2."""
     fields = {**KEYS, "session_token": "t/+=", "endpoint": "http://s3.example:9000", "region": "eu-central-1"}
-    assert from_fields(fields) == Credentials("AKIDEXAMPLE", CANARY, "t/+=", "http://s3.example:9000", "eu-central-1")
+    assert parse_credentials(fields) == Credentials(
+        "AKIDEXAMPLE", CANARY, "t/+=", "http://s3.example:9000", "eu-central-1"
+    )
 
 
 def test_credentials_show_no_secret() -> None:
@@ -144,14 +146,14 @@ def test_a_missing_field_is_named(field: str) -> None:
     """C2."""
     fields = {name: value for name, value in KEYS.items() if name != field}
     with pytest.raises(CredentialsError, match=f"the field is missing: {field}"):
-        from_fields(fields)
+        parse_credentials(fields)
 
 
 @pytest.mark.parametrize("field", ["aws_access_key_id", "Region", "", "region ", "data"])
 def test_any_other_field_is_refused_and_named(field: str) -> None:
     """C2."""
     with pytest.raises(CredentialsError) as raised:
-        from_fields({**KEYS, field: CANARY})
+        parse_credentials({**KEYS, field: CANARY})
     assert str(raised.value).startswith(
         "not a field (access_key_id, secret_access_key, session_token, endpoint, region"
     )
@@ -183,19 +185,19 @@ def test_a_value_that_none_may_have_is_refused_by_its_field_and_never_quoted(
 ) -> None:
     """C2, F9."""
     with pytest.raises(CredentialsError, match=f"{fault}.*: {field}$") as raised:
-        from_fields({**KEYS, field: value})
+        parse_credentials({**KEYS, field: value})
     assert CANARY not in said(raised.value)
 
 
 @pytest.mark.parametrize("field", ["access_key_id", "session_token"])
 def test_what_goes_out_in_a_header_is_ascii(field: str) -> None:
     with pytest.raises(CredentialsError, match=f"not ASCII: {field}") as raised:
-        from_fields({**KEYS, field: f"{CANARY}é"})
+        parse_credentials({**KEYS, field: f"{CANARY}é"})
     assert CANARY not in said(raised.value)
 
 
 def test_a_secret_key_may_be_any_printable_text() -> None:
-    assert from_fields({**KEYS, "secret_access_key": "pässwörd"}).secret_access_key == "pässwörd"
+    assert parse_credentials({**KEYS, "secret_access_key": "pässwörd"}).secret_access_key == "pässwörd"
 
 
 @pytest.mark.parametrize(
@@ -216,7 +218,7 @@ def test_a_secret_key_may_be_any_printable_text() -> None:
 def test_an_endpoint_is_a_server_and_nothing_more(endpoint: str) -> None:
     """C3, F9."""
     with pytest.raises(CredentialsError, match=r"the endpoint is http\(s\)://HOST\[:PORT\] and nothing") as raised:
-        from_fields({**KEYS, "endpoint": endpoint})
+        parse_credentials({**KEYS, "endpoint": endpoint})
     assert CANARY not in said(raised.value)
 
 
@@ -224,19 +226,19 @@ def test_an_endpoint_is_a_server_and_nothing_more(endpoint: str) -> None:
 def test_an_endpoint_whose_host_no_request_can_be_sent_to_is_refused_by_its_field(endpoint: str) -> None:
     """C3, C4."""
     with pytest.raises(CredentialsError, match="underscore: endpoint"):
-        from_fields({**KEYS, "endpoint": endpoint})
+        parse_credentials({**KEYS, "endpoint": endpoint})
 
 
 @pytest.mark.parametrize("region", ["eu_west", "-a", "a-", "a.b", "a/b", "x@evil.example", "12", "a" * 64, "é"])
 def test_a_region_is_a_host_label_since_it_stands_in_a_host(region: str) -> None:
     """C3: AWS's regional endpoint is made of it."""
     with pytest.raises(CredentialsError, match="the region is letters"):
-        from_fields({**KEYS, "region": region})
+        parse_credentials({**KEYS, "region": region})
 
 
 @pytest.mark.parametrize("region", ["us-east-1", "a", "fr-par", "EU", "1a", "a" * 63])
 def test_any_host_label_is_a_region(region: str) -> None:
-    assert from_fields({**KEYS, "region": region}).region == region
+    assert parse_credentials({**KEYS, "region": region}).region == region
 
 
 def test_the_same_rules_hold_for_other_fields() -> None:
@@ -270,10 +272,10 @@ def forever() -> float:
 
 def test_the_first_source_that_answers_is_used_and_no_other_is_asked() -> None:
     """C4."""
-    first = Scripted("secret:/a", SourceAbsent("no such directory"))
+    first = Scripted("secret:/a", SourceUnavailable("no such directory"))
     second = Scripted("file:/b", CREDENTIALS)
     third = Scripted("file:/c", CREDENTIALS)
-    assert first_answer([first, second, third], forever) == ("file:/b", CREDENTIALS)
+    assert resolve_credentials([first, second, third], forever) == ("file:/b", CREDENTIALS)
     assert third.budgets == []
 
 
@@ -281,18 +283,18 @@ def test_a_source_that_is_wrong_stops_the_run_and_is_named() -> None:
     """C4."""
     second = Scripted("file:/b", CREDENTIALS)
     with pytest.raises(CredentialsError, match=r"^secret:/a: the field is empty: region$"):
-        first_answer([Scripted("secret:/a", CredentialsError("the field is empty: region")), second], forever)
+        resolve_credentials([Scripted("secret:/a", CredentialsError("the field is empty: region")), second], forever)
     assert second.budgets == []
 
 
 def test_when_none_answers_each_is_named_with_its_reason() -> None:
     """C4."""
     sources = [
-        Scripted("secret:/a", SourceAbsent("no such directory")),
-        Scripted("vault:https://v/p?auth=kubernetes&role=r", SourceAbsent("connection refused")),
+        Scripted("secret:/a", SourceUnavailable("no such directory")),
+        Scripted("vault:https://v/p?auth=kubernetes&role=r", SourceUnavailable("connection refused")),
     ]
     with pytest.raises(CredentialsError) as raised:
-        first_answer(sources, forever)
+        resolve_credentials(sources, forever)
     assert str(raised.value) == (
         "no source answered: secret:/a: no such directory; vault:https://v/p?auth=kubernetes&role=r: connection refused"
     )
@@ -301,9 +303,9 @@ def test_when_none_answers_each_is_named_with_its_reason() -> None:
 def test_each_source_may_take_half_of_the_time_that_is_left() -> None:
     """V4."""
     left = iter([8.0, 4.0, 2.0])
-    sources = [Scripted(f"secret:/{name}", SourceAbsent("gone")) for name in "abc"]
+    sources = [Scripted(f"secret:/{name}", SourceUnavailable("gone")) for name in "abc"]
     with pytest.raises(CredentialsError):
-        first_answer(sources, lambda: next(left))
+        resolve_credentials(sources, lambda: next(left))
     assert [source.budgets for source in sources] == [[4.0], [2.0], [1.0]]
 
 
@@ -312,17 +314,17 @@ def test_a_source_with_no_time_left_is_not_asked(left: float) -> None:
     """C6: running out of time is an error of the credentials here."""
     source = Scripted("secret:/a", CREDENTIALS)
     with pytest.raises(CredentialsError, match=r"^secret:/a: no time was left to ask it$"):
-        first_answer([source], lambda: left)
+        resolve_credentials([source], lambda: left)
     assert source.budgets == []
 
 
 def test_each_name_is_told_at_its_turn() -> None:
     told: list[str] = []
     sources = [
-        Scripted("secret:/a", SourceAbsent("gone")),
+        Scripted("secret:/a", SourceUnavailable("gone")),
         Scripted("file:/b", CREDENTIALS),
         Scripted("c", CREDENTIALS),
     ]
     enter: Callable[[str], None] = told.append
-    first_answer(sources, forever, enter)
+    resolve_credentials(sources, forever, enter)
     assert told == ["secret:/a", "file:/b"]

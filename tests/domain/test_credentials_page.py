@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from publish.domain import vault_location
-from publish.domain.credentials import DEFAULT_REGION, FIELDS, parse_list
-from publish.domain.vault_location import SERVICE_ACCOUNT_TOKEN, Kubernetes, parse_location
+from publish.domain import vault_url
+from publish.domain.credentials import DEFAULT_REGION, FIELDS, parse_creds
+from publish.domain.vault_url import SERVICE_ACCOUNT_TOKEN, Kubernetes, parse_vault_url
 
 PAGE = (Path(__file__).parents[2] / "docs" / "credentials.md").read_text()
 README = (Path(__file__).parents[2] / "README.md").read_text()
@@ -26,8 +26,8 @@ def table(heading: str) -> dict[str, str]:
 def test_every_key_of_a_vault_location_is_in_the_table_with_its_default() -> None:
     """V2."""
     rows = table("Vault")
-    assert set(rows) == set(vault_location._KEYS)
-    location = parse_location("https://vault.example/p?auth=kubernetes&role=r")
+    assert set(rows) == set(vault_url._KEYS)
+    location = parse_vault_url("https://vault.example/p?auth=kubernetes&role=r")
     assert isinstance(location.login, Kubernetes)
     assert f"`{location.mount}`" in rows["mount"]
     assert f"`{location.kv}` " in rows["kv"].rpartition("|")[2]
@@ -45,7 +45,7 @@ def test_every_field_is_in_the_table() -> None:
 @pytest.mark.parametrize("creds", re.findall(r"-creds ['\"]?([a-z]+:[^'\"\s`]+)", PAGE))
 def test_every_example_parses(creds: str) -> None:
     """C1, V1."""
-    assert parse_list(creds, b"/w")
+    assert parse_creds(creds, b"/w")
 
 
 def test_there_is_an_example_for_each_way_to_log_in() -> None:

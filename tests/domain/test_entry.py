@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from publish.domain.entry import MAX_UINT64, Entry, overlap, refuse_unpublishable
-from publish.domain.errors import Malformed, Misconfigured
+from publish.domain.entry import MAX_UINT64, Entry, overlap, validate_save_path
+from publish.domain.errors import ConfigError, FormatError
 from tests.support import strategies
 
 ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -49,7 +49,7 @@ def test_what_parses_is_the_one_text_of_its_value(name: bytes) -> None:
     """L2: one text for one value."""
     try:
         entry = Entry.parse(name)
-    except Malformed:
+    except FormatError:
         return
     assert Entry.of(entry.epoch, entry.step, entry.path).name == name
 
@@ -88,7 +88,7 @@ def test_what_parses_is_the_one_text_of_its_value(name: bytes) -> None:
 )
 def test_a_foreign_name_is_refused_and_named(name: bytes) -> None:
     """L2, L4."""
-    with pytest.raises(Malformed) as caught:
+    with pytest.raises(FormatError) as caught:
         Entry.parse(name)
     assert name.decode("utf-8", "surrogateescape") in str(caught.value)
 
@@ -105,7 +105,7 @@ def test_paths_that_only_resemble_forbidden_ones_parse(path: bytes) -> None:
 )
 def test_what_no_name_can_say_is_refused(epoch: int, step: int, path: bytes) -> None:
     """L2."""
-    with pytest.raises(Malformed):
+    with pytest.raises(FormatError):
         Entry.of(epoch, step, path)
 
 
@@ -120,14 +120,14 @@ def test_the_order_is_by_epoch_and_step_and_then_by_the_whole_name(entries: list
 @pytest.mark.parametrize("path", [b"prune", b"prune/a", b"a\nb", b"a\x7f", b"\x1b[2J"])
 def test_a_path_that_must_not_be_written_is_refused(path: bytes) -> None:
     """L8."""
-    with pytest.raises(Misconfigured):
-        refuse_unpublishable(path)
+    with pytest.raises(ConfigError):
+        validate_save_path(path)
 
 
 @pytest.mark.parametrize("path", [b"pruned", b"a/prune", b"\xff", b"a b"])
 def test_other_paths_may_be_written(path: bytes) -> None:
     """L8."""
-    refuse_unpublishable(path)
+    validate_save_path(path)
 
 
 def test_folders_that_share_letters_do_not_overlap() -> None:

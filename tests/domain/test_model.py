@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from publish.domain.entry import Entry, overlap
-from publish.domain.ports import Area, Store
+from publish.domain.frameworks import FRAMEWORKS
+from publish.domain.ports import Namespace, Store
+from publish.domain.prune import prune
 from publish.domain.resolve import latest
 from publish.domain.root import PosixRoot
-from publish.domain.saves import FRAMEWORKS
-from publish.domain.sweep import prune
 from publish.domain.watch import Watch
-from tests.support.actors import Actor
-from tests.support.asking import asking
 from tests.support.fakes import FakeReport, FakeStore
+from tests.support.retrying import asking
+from tests.support.scheduler import Actor
 
 KEEP = 2
 
@@ -116,7 +116,7 @@ class World(RuleBasedStateMachine):
             for actor in (*self.prunes, *(e.watcher for e in self.executions if e.watcher))
             if actor.failure
         ] == []
-        entries = {Entry.parse(name) for name in self.store.areas[Area.PUB]}
+        entries = {Entry.parse(name) for name in self.store.areas[Namespace.PUB]}
         self.ever_published |= entries
         last = latest(asking(self.store))
         # E: an older execution never wins again.
@@ -134,12 +134,12 @@ class World(RuleBasedStateMachine):
             actor.kill()
         prune_all(self.store)
         self.everything_holds()
-        kept = {Entry.parse(name) for name in self.store.areas[Area.PUB]}
+        kept = {Entry.parse(name) for name in self.store.areas[Namespace.PUB]}
         assert len(kept) == min(KEEP, len(self.ever_published))
-        assert self.store.areas[Area.PRUNE] == set()
+        assert self.store.areas[Namespace.PRUNE] == set()
         for entry in self.ever_published:
             needed = any(overlap(entry.path, other.path) for other in kept)
-            assert needed or not self.store.has_save(entry.path)
+            assert needed or not self.store.save_exists(entry.path)
 
 
 def prune_all(store: Store) -> None:

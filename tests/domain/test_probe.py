@@ -8,22 +8,22 @@ import pytest
 
 from publish.domain.entry import Entry
 from publish.domain.errors import (
-    AlreadyThere,
+    AlreadyExists,
     Conflict,
-    Denied,
+    CredentialsRejected,
+    NotApplied,
     OutcomeUnknown,
-    OutOfTime,
+    PermanentFault,
     PublishError,
-    Refused,
-    Unavailable,
+    TimedOut,
     Unreachable,
 )
-from publish.domain.ports import Area, Page
+from publish.domain.ports import Namespace, Page
 from publish.domain.probe import WRITERS, ProbeFailed, probe
-from publish.domain.requests import Requests
-from publish.domain.retry import Patience
-from tests.support.asking import asking
-from tests.support.fakes import FakeClock, FakeEntropy, FakeStore
+from publish.domain.retry import RetryLimits
+from publish.domain.retrying_store import Requests
+from tests.support.fakes import FakeClock, FakeRandom, FakeStore
+from tests.support.retrying import asking
 
 STEPS = ["write", "read", "conditional write", "list", "delete"]
 
@@ -41,7 +41,7 @@ class Objects:
     def put(self, path: bytes, body: bytes, *, only_if_new: bool) -> None:
         with self._request("conditional write" if only_if_new else "write"):
             if only_if_new and not self.lets_in(path, body):
-                raise AlreadyThere("taken")
+                raise AlreadyExists("taken")
             self.objects[path] = body
 
     def lets_in(self, path: bytes, body: bytes) -> bool:
@@ -58,9 +58,9 @@ class Objects:
         with self._request("delete"):
             self.objects.pop(path, None)
 
-    def names(self, area: Area, after: str | None) -> Page:
+    def list_entries(self, area: Namespace, after: str | None) -> Page:
         with self._request("list"):
-            assert area is Area.PUB
+            assert area is Namespace.PUB
             page = int(after or 0)
             return Page(self.names_in_pub[page], str(page + 1) if page + 1 < len(self.names_in_pub) else None)
 
@@ -84,7 +84,7 @@ class _Hooks:
 
 
 def run(store: Objects, ask: Requests | None = None) -> None:
-    probe(ask or asking(FakeStore()), store, FakeEntropy(), map)
+    probe(ask or asking(FakeStore()), store, FakeRandom(), map)
 
 
 def failing(step: str, fault: PublishError) -> Callable[[str, int], None]:
@@ -110,7 +110,7 @@ def test_a_sound_store_passes_and_nothing_of_the_probe_is_left() -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("fault", [Denied("no"), Refused("nobody", "InvalidAccessKeyId")])
+@pytest.mark.parametrize("fault", [PermanentFault("no"), CredentialsRejected("nobody", "InvalidAccessKeyId")])
 def test_a_step_that_fails_is_named_and_what_was_written_is_removed(step: str, fault: PublishError) -> None:
     """probe.1, probe.4"""
     store = Objects()
@@ -128,7 +128,7 @@ def test_a_step_that_fails_is_named_and_what_was_written_is_removed(step: str, f
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("fault", [Unavailable("busy"), OutcomeUnknown("cut off"), Conflict("another")])
+@pytest.mark.parametrize("fault", [NotApplied("busy"), OutcomeUnknown("cut off"), Conflict("another")])
 def test_a_passing_fault_is_got_over(step: str, fault: PublishError) -> None:
     """S2, S4"""
     store = Objects()
@@ -248,9 +248,9 @@ def test_a_store_that_cannot_be_reached_is_not_asked_to_clean_up() -> None:
 def test_running_out_of_time_names_the_step_once() -> None:
     """S5"""
     store = Objects()
-    store.before = failing("read", Unavailable("busy"))
-    ask = asking(FakeStore(), clock=FakeClock(), patience=Patience(total=5.0, unreachable=0.5))
-    with pytest.raises(OutOfTime, match=r"^probe: read: out of time \(-timeout 5s\): busy"):
+    store.before = failing("read", NotApplied("busy"))
+    ask = asking(FakeStore(), clock=FakeClock(), patience=RetryLimits(total=5.0, unreachable=0.5))
+    with pytest.raises(TimedOut, match=r"^probe: read: out of time \(-timeout 5s\): busy"):
         run(store, ask)
     assert store.objects == {}
 
@@ -261,7 +261,7 @@ def test_a_clean_up_that_fails_does_not_hide_the_step_that_did() -> None:
 
     def before(asked: str, count: int) -> None:
         if asked in ("list", "delete"):
-            raise Denied(f"no {asked}")
+            raise PermanentFault(f"no {asked}")
 
     store.before = before
     with pytest.raises(ProbeFailed, match=r"^probe: list: no list$"):
@@ -277,7 +277,7 @@ def test_two_probes_use_names_of_their_own() -> None:
         used.update(store.objects)
 
     store.after = after
-    entropy = FakeEntropy()
+    entropy = FakeRandom()
     for _ in range(2):
         probe(asking(FakeStore()), store, entropy, map)
     assert len(used) == 4

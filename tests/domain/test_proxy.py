@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publish.domain.errors import Misconfigured
-from publish.domain.origin import Origin
+from publish.domain.errors import ConfigError
 from publish.domain.proxy import check
+from publish.domain.server_url import Origin
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_host_with_an_optional_port_is_taken_as_it_is(url: str) -> None:
 )
 def test_any_other_url_is_refused_for_its_reason_and_never_quoted(url: str, fault: str) -> None:
     """P2, F9."""
-    with pytest.raises(Misconfigured, match=r"a proxy is http://HOST\[:PORT\] or https") as raised:
+    with pytest.raises(ConfigError, match=r"a proxy is http://HOST\[:PORT\] or https") as raised:
         check(url)
     said = str(raised.value).partition(": ")[2]
     assert fault in said
@@ -121,7 +121,7 @@ def test_what_is_no_ipv6_address_is_no_host_in_brackets(text: str) -> None:
     try:
         ipaddress.IPv6Address(text)
     except ValueError:
-        with pytest.raises(Misconfigured):
+        with pytest.raises(ConfigError):
             check(f"http://[{text}]")
     else:
         check(f"http://[{text}]")
@@ -131,6 +131,6 @@ def test_what_is_no_ipv6_address_is_no_host_in_brackets(text: str) -> None:
 def test_what_is_taken_prints_as_it_was_and_what_is_not_raises_one_error(text: str) -> None:
     try:
         origin, rest = Origin.split(text)
-    except Misconfigured:
+    except ConfigError:
         return
     assert str(origin) + rest == text

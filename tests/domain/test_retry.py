@@ -7,75 +7,75 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publish.domain.errors import (
-    AlreadyThere,
-    BehindLink,
+    AlreadyExists,
     Conflict,
-    Denied,
+    CredentialsRejected,
+    NotApplied,
     OutcomeUnknown,
-    OutOfTime,
-    Refused,
+    PermanentFault,
     StoreFault,
-    Unavailable,
+    SymlinkInPath,
+    TimedOut,
     Unreachable,
 )
-from publish.domain.ports import Area, Store
-from publish.domain.requests import Requests
-from publish.domain.retry import FIRST_WAIT, LONGEST_WAIT, Patience, Tries, wait_after
-from tests.support.asking import asking
-from tests.support.fakes import FakeClock, FakeEntropy, FakeStore
+from publish.domain.ports import Namespace, Store
+from publish.domain.retry import FIRST_WAIT, MAX_WAIT, Attempts, RetryLimits, next_wait
+from publish.domain.retrying_store import Requests
+from tests.support.fakes import FakeClock, FakeRandom, FakeStore
 from tests.support.faults import Fault, FaultyStore
+from tests.support.retrying import asking
 
-PATIENCE = Patience(total=300.0, unreachable=30.0)
+PATIENCE = RetryLimits(total=300.0, unreachable=30.0)
 
 
 def test_a_conflict_is_sent_four_times_with_growing_waits() -> None:
     """S4."""
-    tries = Tries()
+    tries = Attempts()
     bounds = []
     for _ in range(4):
-        tries = tries.met(Conflict("in flight"), 0.0)
-        bounds.append(wait_after(Conflict("in flight"), tries, 0.0, PATIENCE))
+        tries = tries.record(Conflict("in flight"), 0.0)
+        bounds.append(next_wait(Conflict("in flight"), tries, 0.0, PATIENCE))
     assert bounds == [(0.05, 0.1), (0.1, 0.2), (0.2, 0.4), None]
 
 
-@given(st.integers(1, 5000), st.sampled_from([Unavailable("x"), OutcomeUnknown("x"), Unreachable("x")]))
+@given(st.integers(1, 5000), st.sampled_from([NotApplied("x"), OutcomeUnknown("x"), Unreachable("x")]))
 def test_waits_grow_to_a_bound_and_are_spread(failures: int, fault: StoreFault) -> None:
     """S2."""
-    bounds = wait_after(fault, Tries(failures=failures), 0.0, PATIENCE)
+    bounds = next_wait(fault, Attempts(failures=failures), 0.0, PATIENCE)
     assert bounds is not None
     low, high = bounds
-    assert 0 < low < high <= LONGEST_WAIT
-    longer = wait_after(fault, Tries(failures=failures + 1), 0.0, PATIENCE)
+    assert 0 < low < high <= MAX_WAIT
+    longer = next_wait(fault, Attempts(failures=failures + 1), 0.0, PATIENCE)
     assert longer is not None
     assert longer >= bounds
-    assert wait_after(fault, Tries(failures=1), 0.0, PATIENCE) == (FIRST_WAIT / 2, FIRST_WAIT)
+    assert next_wait(fault, Attempts(failures=1), 0.0, PATIENCE) == (FIRST_WAIT / 2, FIRST_WAIT)
 
 
-@pytest.mark.parametrize("fault", [AlreadyThere("x"), Denied("x"), Refused("x", "ExpiredToken"), BehindLink(b"x")])
+@pytest.mark.parametrize(
+    "fault", [AlreadyExists("x"), PermanentFault("x"), CredentialsRejected("x", "ExpiredToken"), SymlinkInPath(b"x")]
+)
 def test_an_answer_is_not_asked_for_again(fault: StoreFault) -> None:
     """S2, S7."""
-    assert wait_after(fault, Tries(failures=1), 0.0, PATIENCE) is None
+    assert next_wait(fault, Attempts(failures=1), 0.0, PATIENCE) is None
 
 
 @given(st.floats(0, 100), st.floats(0, 100))
 def test_a_server_that_cannot_be_reached_is_tried_for_its_own_time(first: float, later: float) -> None:
     """S2: counted from the first failure of a row."""
     fault = Unreachable("refused")
-    tries = Tries().met(fault, first).met(fault, first + later)
-    assert (wait_after(fault, tries, first + later, PATIENCE) is None) == (
-        first + later - first >= PATIENCE.unreachable
-    )
+    tries = Attempts().record(fault, first).record(fault, first + later)
+    assert (next_wait(fault, tries, first + later, PATIENCE) is None) == (first + later - first >= PATIENCE.unreachable)
 
 
 def test_an_answer_in_between_starts_that_time_again() -> None:
     """S2."""
-    tries = Tries().met(Unreachable("x"), 0.0).met(Unavailable("503"), 20.0).met(Unreachable("x"), 40.0)
-    assert wait_after(Unreachable("x"), tries, 41.0, PATIENCE) is not None
-    assert Tries().met(Unreachable("x"), 0.0).met(Conflict("x"), 1.0).unreachable_since is None
+    tries = Attempts().record(Unreachable("x"), 0.0).record(NotApplied("503"), 20.0).record(Unreachable("x"), 40.0)
+    assert next_wait(Unreachable("x"), tries, 41.0, PATIENCE) is not None
+    assert Attempts().record(Unreachable("x"), 0.0).record(Conflict("x"), 1.0).unreachable_since is None
 
 
 def create(ask: Requests) -> None:
-    ask("create pub/x", lambda store: store.create(Area.PUB, b"x"))
+    ask("create pub/x", lambda store: store.create(Namespace.PUB, b"x"))
 
 
 def failing(*faults: StoreFault) -> FakeStore:
@@ -84,7 +84,7 @@ def failing(*faults: StoreFault) -> FakeStore:
             super().__init__()
             self.left = list(faults)
 
-        def create(self, area: Area, name: bytes) -> None:
+        def create(self, area: Namespace, name: bytes) -> None:
             if self.left:
                 raise self.left.pop(0)
             super().create(area, name)
@@ -101,19 +101,19 @@ def test_a_write_that_is_reported_is_there_whatever_was_lost(schedule: list[Faul
     store = FaultyStore(inner, schedule)
     try:
         create(asking(store))
-    except AlreadyThere:
+    except AlreadyExists:
         assert Fault.LOST_REPLY in schedule or Fault.RIVAL_WRITES in schedule
     except Conflict:
         assert schedule.count(Fault.CONFLICT) >= 4
         return
-    assert b"x" in inner.areas[Area.PUB]
+    assert b"x" in inner.areas[Namespace.PUB]
 
 
 def test_a_request_ends_when_the_time_of_the_verb_is_over() -> None:
     """S2, S5: naming the step and the limit."""
     clock = FakeClock()
     ask = asking(FaultyStore(FakeStore(), [Fault.LOST_REQUEST] * 1000), clock=clock)
-    with pytest.raises(OutOfTime, match=r"create pub/x: .*-timeout 300s.*lost on the way"):
+    with pytest.raises(TimedOut, match=r"create pub/x: .*-timeout 300s.*lost on the way"):
         create(ask)
     assert 280 < clock.time - 1000 < 300
 
@@ -121,9 +121,9 @@ def test_a_request_ends_when_the_time_of_the_verb_is_over() -> None:
 def test_a_second_request_has_what_the_first_left_until_the_time_starts_over() -> None:
     """S5, watch: a scan has its own time."""
     clock = FakeClock()
-    ask = asking(failing(Unavailable("503"), Unavailable("503")), clock=clock)
+    ask = asking(failing(NotApplied("503"), NotApplied("503")), clock=clock)
     clock.time += 299.9
-    with pytest.raises(OutOfTime):
+    with pytest.raises(TimedOut):
         create(ask)
     ask.start_over()
     create(ask)
@@ -140,7 +140,7 @@ def test_a_server_that_stays_away_ends_the_request_with_its_own_word() -> None:
 
 def test_waits_are_drawn_from_the_schedule() -> None:
     """S4: for a conflict, 50 to 100, 100 to 200 and 200 to 400 ms."""
-    entropy = FakeEntropy()
+    entropy = FakeRandom()
     with pytest.raises(Conflict):
         create(asking(failing(*[Conflict("x")] * 4), entropy=entropy))
     assert entropy.drawn == [(0.05, 0.1), (0.1, 0.2), (0.2, 0.4)]
@@ -150,28 +150,28 @@ def test_waits_are_drawn_from_the_schedule() -> None:
 def test_a_refusal_is_renewed_once_for_each_request(code: str) -> None:
     """S6."""
     renewals: list[str] = []
-    fresh = failing(Refused("again", code))
+    fresh = failing(CredentialsRejected("again", code))
 
-    def renew(refusal: Refused) -> Store:
+    def renew(refusal: CredentialsRejected) -> Store:
         renewals.append(refusal.code)
         return fresh
 
-    ask = asking(failing(Refused("expired", code)), renew=renew)
-    with pytest.raises(Refused, match="again"):
+    ask = asking(failing(CredentialsRejected("expired", code)), renew=renew)
+    with pytest.raises(CredentialsRejected, match="again"):
         create(ask)
-    fresh.left.append(Refused("much later", code))  # type: ignore[attr-defined]  # the local class's own
+    fresh.left.append(CredentialsRejected("much later", code))  # type: ignore[attr-defined]  # the local class's own
     create(ask)
     assert renewals == [code, code]
-    assert b"x" in fresh.areas[Area.PUB]
+    assert b"x" in fresh.areas[Namespace.PUB]
 
 
 def test_other_refusals_and_verbs_without_renewal_fail_at_once() -> None:
     """S6."""
-    with pytest.raises(Refused):
-        create(asking(failing(Refused("x", "ExpiredToken"))))
+    with pytest.raises(CredentialsRejected):
+        create(asking(failing(CredentialsRejected("x", "ExpiredToken"))))
 
-    def renew(refusal: Refused) -> Store:
+    def renew(refusal: CredentialsRejected) -> Store:
         raise AssertionError(refusal)
 
-    with pytest.raises(Refused):
-        create(asking(failing(Refused("x", "SignatureDoesNotMatch")), renew=renew))
+    with pytest.raises(CredentialsRejected):
+        create(asking(failing(CredentialsRejected("x", "SignatureDoesNotMatch")), renew=renew))

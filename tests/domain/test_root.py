@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publish.domain.errors import Misconfigured
+from publish.domain.errors import ConfigError
 from publish.domain.root import PosixRoot, Root, S3Root, parse_root
 from tests.support import strategies
 
@@ -65,7 +65,7 @@ def test_a_root_whose_dots_follow_a_link_is_taken_as_given() -> None:
 @pytest.mark.parametrize("text", [b"gs://b/p", b"s3:/b", b"s3:b", b"file:/d", b"S3://b/p", b"a:b/c", b":", b"c:"])
 def test_another_scheme_is_refused_with_the_way_out(text: bytes) -> None:
     """R3."""
-    with pytest.raises(Misconfigured, match=r"write \./ in front"):
+    with pytest.raises(ConfigError, match=r"write \./ in front"):
         parse_root(text, CWD, is_same)
 
 
@@ -96,7 +96,7 @@ def test_another_scheme_is_refused_with_the_way_out(text: bytes) -> None:
 )
 def test_a_malformed_s3_root_is_refused(text: bytes) -> None:
     """R2."""
-    with pytest.raises(Misconfigured):
+    with pytest.raises(ConfigError):
         parse_root(text, CWD, is_same)
 
 
@@ -134,7 +134,7 @@ def test_a_save_is_located_lexically(save: bytes, path: bytes) -> None:
 @pytest.mark.parametrize("save", [b"/ckptx/a", b"/", b"a", b"/ckpt/../a", b"s3://bucket/ckpt/a"])
 def test_a_save_outside_the_root_is_refused(save: bytes) -> None:
     """publish.1, publish.3."""
-    with pytest.raises(Misconfigured):
+    with pytest.raises(ConfigError):
         PosixRoot(b"/ckpt").locate(save, CWD, nowhere)
 
 
@@ -163,7 +163,7 @@ def test_a_root_behind_a_link_is_found_from_both_sides_and_links_below_it_stay()
 )
 def test_what_is_not_an_url_under_the_root_is_refused(save: bytes) -> None:
     """publish.1, L3."""
-    with pytest.raises(Misconfigured):
+    with pytest.raises(ConfigError):
         S3Root("bucket", "prefix").locate(save, CWD, nowhere)
 
 

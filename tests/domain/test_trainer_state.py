@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publish.domain.errors import Malformed
+from publish.domain.errors import FormatError
 from publish.domain.trainer_state import MAX_BYTES, MAX_DEPTH, MAX_NUMBER, global_step
 
 scalars = st.one_of(
@@ -46,7 +46,7 @@ def in_parts(document: bytes, size: int) -> Iterator[bytes]:
 def verdict(document: bytes, size: int = 5) -> int | str | None:
     try:
         return global_step(in_parts(document, size))
-    except Malformed as fault:
+    except FormatError as fault:
         return str(fault)
 
 
@@ -202,7 +202,7 @@ def test_a_state_is_read_in_memory_that_does_not_grow_with_it() -> None:
 def test_the_largest_state_is_read_and_a_larger_one_refused() -> None:
     """watch.4."""
     assert global_step(long_state(MAX_BYTES)) == 7
-    with pytest.raises(Malformed, match=re.escape(f"larger than {MAX_BYTES} bytes")):
+    with pytest.raises(FormatError, match=re.escape(f"larger than {MAX_BYTES} bytes")):
         global_step([b"{" + b" " * MAX_BYTES])
 
 
@@ -213,7 +213,7 @@ def test_what_is_over_the_size_is_not_read_to_its_end() -> None:
         while True:
             yield b" " * 2**20
 
-    with pytest.raises(Malformed, match="larger than"):
+    with pytest.raises(FormatError, match="larger than"):
         global_step(endless())
 
 

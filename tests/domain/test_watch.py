@@ -8,14 +8,14 @@ import re
 import pytest
 
 from publish.domain.entry import Entry
-from publish.domain.errors import Malformed, Misconfigured
-from publish.domain.ports import Area
+from publish.domain.errors import ConfigError, FormatError
+from publish.domain.frameworks import FRAMEWORKS
+from publish.domain.ports import Namespace
 from publish.domain.root import PosixRoot
-from publish.domain.saves import FRAMEWORKS
 from publish.domain.watch import Watch
-from tests.support.asking import asking
 from tests.support.fakes import FakeReport, FakeStore
 from tests.support.faults import Fault, FaultyStore
+from tests.support.retrying import asking
 
 SAVES = b"exec/a"
 
@@ -54,7 +54,7 @@ def test_complete_saves_are_published_in_step_order_and_each_once() -> None:
     run.watch.scan()
     assert run.published() == [3, 20, 100, 50]
     expected = {Entry.of(3, step, b"exec/a/checkpoint-%d" % step).name for step in (3, 20, 50, 100)}
-    assert run.store.areas[Area.PUB] == expected
+    assert run.store.areas[Namespace.PUB] == expected
 
 
 def test_saves_that_are_not_there_yet_are_no_error() -> None:
@@ -69,10 +69,10 @@ def test_the_root_itself_may_hold_the_saves() -> None:
     """watch.1."""
     run = Run(saves=b"")
     run.save(7)
-    run.store.areas[Area.PUB].add(Entry.of(1, 1, b"x").name)
+    run.store.areas[Namespace.PUB].add(Entry.of(1, 1, b"x").name)
     run.watch.begin()
     run.watch.scan()
-    assert Entry.of(3, 7, b"checkpoint-7").name in run.store.areas[Area.PUB]
+    assert Entry.of(3, 7, b"checkpoint-7").name in run.store.areas[Namespace.PUB]
 
 
 def test_lower_steps_are_published_before_a_fault_in_a_higher_one_ends_it() -> None:
@@ -82,7 +82,7 @@ def test_lower_steps_are_published_before_a_fault_in_a_higher_one_ends_it() -> N
     run.save(2, b"{]")
     run.save(3)
     run.watch.begin()
-    with pytest.raises(Malformed, match=r"^/ckpt/exec/a/checkpoint-2/trainer_state.json: not JSON at character 1"):
+    with pytest.raises(FormatError, match=r"^/ckpt/exec/a/checkpoint-2/trainer_state.json: not JSON at character 1"):
         run.watch.scan()
     assert run.published() == [1]
 
@@ -108,7 +108,7 @@ def test_a_save_that_is_in_the_log_is_neither_read_nor_published_again() -> None
     """watch.1, watch.7: a watch that comes back says nothing of what is done."""
     run = Run()
     path = run.save(1, b"broken meanwhile")
-    run.store.areas[Area.PUB].add(Entry.of(3, 1, path).name)
+    run.store.areas[Namespace.PUB].add(Entry.of(3, 1, path).name)
     run.watch.begin()
     run.watch.scan()
     assert run.report.said == []
@@ -118,7 +118,7 @@ def test_a_save_of_an_older_execution_is_published_under_the_own_epoch() -> None
     """watch.1: what is in SAVES is this execution's."""
     run = Run()
     path = run.save(1)
-    run.store.areas[Area.PUB].add(Entry.of(2, 1, path).name)
+    run.store.areas[Namespace.PUB].add(Entry.of(2, 1, path).name)
     run.watch.begin()
     run.watch.scan()
     assert run.published() == [1]
@@ -129,7 +129,7 @@ def test_an_entry_that_another_watch_made_meanwhile_is_said_once() -> None:
     run = Run()
     run.watch.begin()
     path = run.save(1)
-    run.store.areas[Area.PUB].add(Entry.of(3, 1, path).name)
+    run.store.areas[Namespace.PUB].add(Entry.of(3, 1, path).name)
     run.watch.scan()
     run.watch.scan()
     assert [said for said, _ in run.report.said] == ["already"]
@@ -138,8 +138,8 @@ def test_an_entry_that_another_watch_made_meanwhile_is_said_once() -> None:
 def test_the_log_is_read_at_the_start_and_a_foreign_name_ends_it() -> None:
     """L4: naming all that there are."""
     run = Run()
-    run.store.areas[Area.PUB] |= {b"foreign", b"README", Entry.of(1, 1, b"x").name}
-    with pytest.raises(Malformed, match=re.escape("pub/: not the name of a publication: README")) as caught:
+    run.store.areas[Namespace.PUB] |= {b"foreign", b"README", Entry.of(1, 1, b"x").name}
+    with pytest.raises(FormatError, match=re.escape("pub/: not the name of a publication: README")) as caught:
         run.watch.begin()
     assert [str(fault) for fault in caught.value.more] == ["pub/: not the name of a publication: foreign"]
 
@@ -148,7 +148,7 @@ def test_a_foreign_name_that_comes_later_does_not_end_it() -> None:
     """L4: watch reads the log once."""
     run = Run()
     run.watch.begin()
-    run.store.areas[Area.PUB].add(b"foreign")
+    run.store.areas[Namespace.PUB].add(b"foreign")
     run.save(1)
     run.watch.scan()
     assert run.published() == [1]
@@ -159,15 +159,15 @@ def test_a_save_whose_entry_does_not_fit_ends_it_before_anything_is_written() ->
     run = Run(saves=b"d" * 120)
     run.save(100)
     run.watch.begin()
-    with pytest.raises(Misconfigured, match="over 255 bytes"):
+    with pytest.raises(ConfigError, match="over 255 bytes"):
         run.watch.scan()
-    assert run.store.areas[Area.PUB] == set()
+    assert run.store.areas[Namespace.PUB] == set()
 
 
 @pytest.mark.parametrize("saves", [b"d" * 121, b"exec/a\nb", b"prune"])
 def test_saves_that_could_never_be_published_end_it_at_its_start(saves: bytes) -> None:
     """L8: not at the first complete save, hours later."""
-    with pytest.raises(Misconfigured):
+    with pytest.raises(ConfigError):
         Run(saves=saves).watch.begin()
 
 
@@ -182,7 +182,7 @@ def test_a_fault_on_the_way_never_loses_a_save_nor_says_it_twice(fault: Fault) -
     watch.scan()
     watch.scan()
     assert len(run.report.said) == 1
-    assert run.store.areas[Area.PUB] == {Entry.of(3, 1, b"exec/a/checkpoint-1").name}
+    assert run.store.areas[Namespace.PUB] == {Entry.of(3, 1, b"exec/a/checkpoint-1").name}
 
 
 def test_two_folders_of_one_step_are_both_published() -> None:

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.authority import Authority
+from tests.support.ca import CertificateAuthority
 from tests.support.openbao import OpenBao
+from tests.support.server_mode import start_vault
 from tests.support.tokenreview import TokenReview
-from tests.support.ways import start_vault
 
 
 @pytest.fixture(scope="session")
-def authority() -> Authority:
+def authority() -> CertificateAuthority:
     """Signed the certificate of `vault`'s TLS listener; nothing else trusts it."""
-    return Authority()
+    return CertificateAuthority()
 
 
 @pytest.fixture(scope="session")
-def vault(authority: Authority) -> Iterator[OpenBao]:
+def vault(authority: CertificateAuthority) -> Iterator[OpenBao]:
     """OpenBao, or what PUBLISH_TEST_SERVERS puts in its place."""
     server = start_vault(authority)
     yield server

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.support.fault_proxy import Asked, Wire
 from tests.support.moto_server import Moto
 from tests.support.program import CLEAN, PROGRAM
 from tests.support.s3_jobs import S3Job, s3_job
-from tests.support.wire import Asked, Wire
 
 # What differs from one request to the next: its moment, its number, and so its signature.
 VARIES = {"x-amz-date", "amz-sdk-invocation-id"}
@@ -210,17 +210,17 @@ LAYER = """
 import sys
 from publish.adapters.s3 import Line, S3Store
 from publish.domain.credentials import Credentials
-from publish.domain.ports import Area
+from publish.domain.ports import Namespace
 from publish.domain.root import S3Root
 bucket, endpoint = sys.argv[1:]
 key = Credentials("AKIAMOTOMOTOMOTOMOTO", "moto-takes-any-secret", None, endpoint, "us-east-1")
 store = S3Store(S3Root(bucket, "layer"), key, Line(None, "/etc/ssl/certs/ca-certificates.crt", 20.0))
 store.put(b"x", b"body", only_if_new=False)
-store.create(Area.PUB, b"entry")
-store.names(Area.PUB, None)
+store.create(Namespace.PUB, b"entry")
+store.list_entries(Namespace.PUB, None)
 store.size(b"x")
 b"".join(store.read(b"x"))
-store.remove(Area.PUB, [b"entry", b"other"])
+store.remove(Namespace.PUB, [b"entry", b"other"])
 """
 # What libraries read straight from the environment is only kept out by emptying it.
 FIRST_LAYER_ONLY = {

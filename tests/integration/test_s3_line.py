@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from publish.adapters.s3 import Line, S3Store
-from publish.domain.errors import Denied, OutcomeUnknown, StoreFault, Unavailable, Unreachable
-from publish.domain.ports import Area
-from tests.support.asking import asking
-from tests.support.authority import Authority, TlsFront
+from publish.domain.errors import NotApplied, OutcomeUnknown, PermanentFault, StoreFault, Unreachable
+from publish.domain.ports import Namespace
+from tests.support.ca import CertificateAuthority, TlsFront
+from tests.support.fault_proxy import Wire, lost_request
 from tests.support.proxies import TinyProxy
+from tests.support.retrying import asking
 from tests.support.s3_jobs import s3_job
 from tests.support.s3_roots import BUNDLE, Place, make_place, wire_to
 from tests.support.servers import KeyedServer, free_ports
-from tests.support.wire import Wire, lost_request
 
 NAME = b"00000000000000000001-00000000000000000002-MFRGG"
 
@@ -41,18 +41,18 @@ def wire(seaweedfs: KeyedServer) -> Iterator[Wire]:
 
 
 @pytest.fixture
-def authority() -> Authority:
-    return Authority()
+def authority() -> CertificateAuthority:
+    return CertificateAuthority()
 
 
 @pytest.fixture
-def trust(authority: Authority, tmp_path: Path) -> str:
+def trust(authority: CertificateAuthority, tmp_path: Path) -> str:
     """A bundle in which the authority is the only root."""
     return str(authority.write(tmp_path))
 
 
 @pytest.fixture
-def tls(authority: Authority, tmp_path: Path) -> Iterator[Callable[..., str]]:
+def tls(authority: CertificateAuthority, tmp_path: Path) -> Iterator[Callable[..., str]]:
     """Puts TLS before an address; `host` is what the certificate is for."""
     with ExitStack() as fronts:
 
@@ -67,13 +67,13 @@ def tls(authority: Authority, tmp_path: Path) -> Iterator[Callable[..., str]]:
 def works(store: S3Store) -> None:
     """Requests of each kind, and what they must come to. A proxy may hang up between any two."""
     ask = asking(store)
-    ask("create", lambda store: store.create(Area.PUB, NAME))
-    assert ask("names", lambda store: store.names(Area.PUB, None)) == ([NAME], None)
+    ask("create", lambda store: store.create(Namespace.PUB, NAME))
+    assert ask("names", lambda store: store.list_entries(Namespace.PUB, None)) == ([NAME], None)
     for path in (b"s/x", b"s/y"):
         ask("put", lambda _, path=path: store.put(path, b"bytes", only_if_new=False))  # type: ignore[misc]  # mypy cannot type a default
     assert ask("size", lambda store: store.size(b"s/x")) == 5
     assert ask("read", lambda store: b"".join(store.read(b"s/x") or ())) == b"bytes"
-    assert ask("remove", lambda store: store.remove_save(b"s", ())).found
+    assert ask("remove", lambda store: store.remove_tree(b"s", ())).found
     ask("delete", lambda _: store.delete(b"pub/" + NAME))
 
 
@@ -131,8 +131,8 @@ def test_a_proxy_whose_certificate_does_not_verify_is_not_used(
     host = "elsewhere.example" if flaw == "for another host" else "localhost"
     address = tls(proxy.url, host, expired=flaw == "expired")
     line = Line(address, BUNDLE if flaw == "untrusted" else trust, 5.0)
-    with pytest.raises(Denied, match="certificate"):
-        place.store(endpoint, line=line).names(Area.PUB, None)
+    with pytest.raises(PermanentFault, match="certificate"):
+        place.store(endpoint, line=line).list_entries(Namespace.PUB, None)
     assert wire.asked == []
 
 
@@ -142,8 +142,8 @@ def test_a_proxy_that_refuses_the_tunnel_is_final(
 ) -> None:
     refusing = TinyProxy("ConnectPort 1")
     try:
-        with pytest.raises(Denied, match="the proxy refuses"):
-            place.store(tls(wire.endpoint), line=Line(refusing.url, trust, 5.0)).names(Area.PUB, None)
+        with pytest.raises(PermanentFault, match="the proxy refuses"):
+            place.store(tls(wire.endpoint), line=Line(refusing.url, trust, 5.0)).list_entries(Namespace.PUB, None)
     finally:
         refusing.stop()
     assert wire.asked == []
@@ -157,7 +157,7 @@ def test_a_proxy_that_is_not_there_is_not_gone_around(
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
     (port,) = free_ports(1)
     with pytest.raises(Unreachable):
-        place.store(endpoint, line=Line(f"http://127.0.0.1:{port}", trust, 5.0)).names(Area.PUB, None)
+        place.store(endpoint, line=Line(f"http://127.0.0.1:{port}", trust, 5.0)).list_entries(Namespace.PUB, None)
     assert wire.asked == []
 
 
@@ -174,7 +174,7 @@ def test_a_reply_that_is_lost_behind_a_proxy_leaves_a_put_unknown(
         endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
         store = place.store(endpoint, line=Line(address, trust, 5.0))
         with pytest.raises(OutcomeUnknown):
-            store.create(Area.PUB, NAME)
+            store.create(Namespace.PUB, NAME)
 
 
 @pytest.mark.parametrize("target", ["http", "https"])
@@ -183,8 +183,8 @@ def test_a_store_that_the_proxy_cannot_reach_is_tried_again(
 ) -> None:
     """S2"""
     (port,) = free_ports(1)
-    with pytest.raises(Unavailable):
-        place.store(f"{target}://localhost:{port}", line=Line(proxy.url, trust, 5.0)).names(Area.PUB, None)
+    with pytest.raises(NotApplied):
+        place.store(f"{target}://localhost:{port}", line=Line(proxy.url, trust, 5.0)).list_entries(Namespace.PUB, None)
 
 
 def test_a_store_whose_private_authority_is_trusted_works(
@@ -202,16 +202,16 @@ def test_a_store_whose_certificate_does_not_verify_is_told_at_once(
     host = "elsewhere.example" if flaw == "for another host" else "localhost"
     endpoint = tls(wire.endpoint, host, expired=flaw == "expired")
     store = place.store(endpoint, line=Line(None, BUNDLE if flaw == "untrusted" else trust, 5.0))
-    for call in (lambda: store.names(Area.PUB, None), lambda: store.create(Area.PUB, NAME)):
-        with pytest.raises(Denied, match="trusts its certificate's authority"):
+    for call in (lambda: store.list_entries(Namespace.PUB, None), lambda: store.create(Namespace.PUB, NAME)):
+        with pytest.raises(PermanentFault, match="trusts its certificate's authority"):
             call()
     assert wire.asked == []
 
 
 def test_tls_to_a_store_without_it_is_told_at_once(place: Place, wire: Wire, trust: str) -> None:
     store = place.store(wire.endpoint.replace("http:", "https:"), line=Line(None, trust, 5.0))
-    with pytest.raises(Denied, match="https"):
-        store.names(Area.PUB, None)
+    with pytest.raises(PermanentFault, match="https"):
+        store.list_entries(Namespace.PUB, None)
 
 
 def test_a_store_with_tls_asked_without_is_a_failure(
@@ -219,5 +219,5 @@ def test_a_store_with_tls_asked_without_is_a_failure(
 ) -> None:
     store = place.store(tls(wire.endpoint).replace("https:", "http:"), line=Line(None, trust, 5.0))
     with pytest.raises(StoreFault):
-        store.names(Area.PUB, None)
+        store.list_entries(Namespace.PUB, None)
     assert wire.asked == []

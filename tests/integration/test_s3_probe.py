@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.fault_proxy import Fault, lost_reply, passes, says, silence, unconditional
 from tests.support.s3_jobs import S3Job, s3_job
 from tests.support.servers import S3Server
-from tests.support.wire import Fault, lost_reply, passes, says, silence, unconditional
 
 OBJECT = "publish-probe-"
 RACE = "-race"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.fault_proxy import Fault, says
 from tests.support.program import start
 from tests.support.s3_jobs import S3Job, s3_job
 from tests.support.servers import KeyedServer
-from tests.support.wire import Fault, says
 
 REJECTED = "the store rejected the credentials ({}); resolving the sources again"
 EXPIRED = says(400, "ExpiredToken")

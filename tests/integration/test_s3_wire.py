@@ -10,18 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from publish.domain.append import append
 from publish.domain.entry import Entry
 from publish.domain.errors import PublishError
+from publish.domain.prune import prune
+from publish.domain.publish import append
 from publish.domain.resolve import latest
-from publish.domain.sweep import prune
-from tests.support.asking import asking
 from tests.support.fakes import FakeReport
-from tests.support.moto_server import Moto
-from tests.support.s3_jobs import S3Job, s3_job
-from tests.support.s3_roots import make_place, wire_to
-from tests.support.servers import SeaweedFS
-from tests.support.wire import (
+from tests.support.fault_proxy import (
     Fault,
     cut_in_headers,
     drips,
@@ -36,6 +31,11 @@ from tests.support.wire import (
     truncated_unnoticed,
     web_page,
 )
+from tests.support.moto_server import Moto
+from tests.support.retrying import asking
+from tests.support.s3_jobs import S3Job, s3_job
+from tests.support.s3_roots import make_place, wire_to
+from tests.support.servers import SeaweedFS
 
 CONFLICT = says(409, "ConditionalRequestConflict")
 BUSY = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.job_script import publish
+from tests.support.cli_job import publish
 from tests.support.program import PROGRAM
 from tests.support.slurm import PATIENCE, Slurm, slurm
 

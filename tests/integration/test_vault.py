@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import pytest
 
-from publish.adapters import secret_directory
-from publish.adapters.trust import node_roots
+from publish.adapters import secret_files
+from publish.adapters.ca_bundle import system_ca_bundle
 from publish.adapters.vault import VaultSource
 from publish.domain.credentials import Credentials
-from publish.domain.errors import CredentialsError, SourceAbsent
-from publish.domain.vault_location import parse_location
-from tests.support.authority import Authority, TlsFront
+from publish.domain.errors import CredentialsError, SourceUnavailable
+from publish.domain.vault_url import parse_vault_url
+from tests.support.ca import CertificateAuthority, TlsFront
 from tests.support.openbao import Admin, OpenBao
 from tests.support.proxies import TinyProxy
 from tests.support.servers import free_ports
@@ -89,11 +89,11 @@ def login(request: pytest.FixtureRequest) -> Login:
 def read(location: str, trust: str | Path | None = None) -> Credentials:
     source = VaultSource(
         f"vault:{location}",
-        parse_location(location),
-        trust=str(trust or node_roots()),
+        parse_vault_url(location),
+        trust=str(trust or system_ca_bundle()),
         environment={},
-        read_directory=secret_directory.read_private_directory,
-        read_file=secret_directory.read_secret_file,
+        read_directory=secret_files.read_private_directory,
+        read_file=secret_files.read_secret_file,
     )
     return source.read(PLENTY)
 
@@ -107,13 +107,13 @@ def failure(location: str, trust: str | Path | None = None) -> CredentialsError:
 
 def wrong(location: str, trust: str | Path | None = None) -> str:
     fault = failure(location, trust)
-    assert not isinstance(fault, SourceAbsent), fault
+    assert not isinstance(fault, SourceUnavailable), fault
     return str(fault)
 
 
 def absent(location: str, trust: str | Path | None = None) -> str:
     fault = failure(location, trust)
-    assert isinstance(fault, SourceAbsent), fault
+    assert isinstance(fault, SourceUnavailable), fault
     return str(fault)
 
 
@@ -131,7 +131,7 @@ def test_each_login_reads_the_secret_and_leaves_no_token(
 
 
 def test_each_login_by_tls_with_a_private_root(
-    vault: OpenBao, authority: Authority, secret: Secret, login: Login, tmp_path: Path
+    vault: OpenBao, authority: CertificateAuthority, secret: Secret, login: Login, tmp_path: Path
 ) -> None:
     """V2, S8: `ca=`, or the node's own bundle."""
     ca = authority.write(tmp_path)
@@ -139,7 +139,7 @@ def test_each_login_by_tls_with_a_private_root(
     assert read(f"{location}&ca={ca}") == CREDENTIALS
     assert read(location, ca) == CREDENTIALS
     assert "does not verify" in wrong(location)
-    other = Authority("Another").write(tmp_path, "other.pem")
+    other = CertificateAuthority("Another").write(tmp_path, "other.pem")
     assert "does not verify" in wrong(f"{location}&ca={other}", ca)
 
 
@@ -318,11 +318,11 @@ def carried_by(proxy: TinyProxy) -> list[str]:
 
 
 @pytest.fixture
-def front(tmp_path: Path) -> Iterator[Callable[[str, Authority], TlsFront]]:
+def front(tmp_path: Path) -> Iterator[Callable[[str, CertificateAuthority], TlsFront]]:
     """TLS fronts, before a proxy too."""
     with ExitStack() as stopping:
 
-        def make(upstream: str, authority: Authority) -> TlsFront:
+        def make(upstream: str, authority: CertificateAuthority) -> TlsFront:
             made = TlsFront(upstream, authority.issue("localhost", tmp_path))
             stopping.callback(made.stop)
             return made
@@ -330,7 +330,7 @@ def front(tmp_path: Path) -> Iterator[Callable[[str, Authority], TlsFront]]:
         yield make
 
 
-Front = Callable[[str, Authority], TlsFront]
+Front = Callable[[str, CertificateAuthority], TlsFront]
 
 
 def test_a_proxy_carries_every_request_to_a_plain_server(
@@ -343,7 +343,7 @@ def test_a_proxy_carries_every_request_to_a_plain_server(
 
 
 def test_a_proxy_carries_tls_to_the_server(
-    vault: OpenBao, authority: Authority, secret: Secret, login: Login, tinyproxy: TinyProxy, tmp_path: Path
+    vault: OpenBao, authority: CertificateAuthority, secret: Secret, login: Login, tinyproxy: TinyProxy, tmp_path: Path
 ) -> None:
     """P2, P3."""
     ca = authority.write(tmp_path)
@@ -355,7 +355,7 @@ def test_a_proxy_carries_tls_to_the_server(
 
 def test_a_proxy_by_tls_is_verified_against_the_node_s_roots_and_never_ca(
     vault: OpenBao,
-    authority: Authority,
+    authority: CertificateAuthority,
     secret: Secret,
     approle: Login,
     tinyproxy: TinyProxy,
@@ -363,7 +363,7 @@ def test_a_proxy_by_tls_is_verified_against_the_node_s_roots_and_never_ca(
     tmp_path: Path,
 ) -> None:
     """P2: two authorities, each good for one of the two and not for the other."""
-    nodes = Authority("The node's own")
+    nodes = CertificateAuthority("The node's own")
     roots = nodes.write(tmp_path, "roots.pem")
     ca = authority.write(tmp_path)
     proxy = front(tinyproxy.url, nodes).address
@@ -383,7 +383,7 @@ def test_a_proxy_by_tls_is_verified_against_the_node_s_roots_and_never_ca(
 
 @pytest.mark.tinyproxy
 def test_a_proxy_that_refuses_to_connect_is_wrong(
-    vault: OpenBao, authority: Authority, secret: Secret, approle: Login, tmp_path: Path
+    vault: OpenBao, authority: CertificateAuthority, secret: Secret, approle: Login, tmp_path: Path
 ) -> None:
     """V4."""
     proxy = TinyProxy("ConnectPort 1")

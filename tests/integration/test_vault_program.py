@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.support.authority import Authority, TlsFront
+from tests.support.ca import CertificateAuthority, TlsFront
+from tests.support.fake_vault import FakeVault, answers, drips, echoes, says, stops_after
+from tests.support.fault_proxy import Asked, Fault, Wire, lost_request, web_page
 from tests.support.openbao import Admin, OpenBao
 from tests.support.program import Result, run, start
 from tests.support.s3_roots import Place, make_place
 from tests.support.servers import Key, KeyedServer, S3Server
 from tests.support.tokenreview import TokenReview
-from tests.support.vaultish import Vaultish, answers, drips, echoes, says, stops_after
-from tests.support.wire import Asked, Fault, Wire, lost_request, web_page
 
 SECRET_ID = "canary-secret-id"
 
@@ -85,7 +85,7 @@ class Surroundings(NamedTuple):
 
 
 @pytest.fixture
-def hostile(tmp_path: Path, authority: Authority) -> Iterator[Surroundings]:
+def hostile(tmp_path: Path, authority: CertificateAuthority) -> Iterator[Surroundings]:
     """Every well-formed VAULT_* variable, token and password files, proxies and trust of others."""
     home = tmp_path / "home"
     home.mkdir()
@@ -96,7 +96,7 @@ def hostile(tmp_path: Path, authority: Authority) -> Iterator[Surroundings]:
     (home / ".vault").write_text('token_helper = "/bin/false"')
     pair = authority.issue("client", home)
     ca = str(authority.write(home))
-    with Vaultish() as server:
+    with FakeVault() as server:
         trap = server.address
         yield Surroundings(
             {
@@ -178,7 +178,7 @@ def test_no_variable_and_no_file_changes_a_byte_of_a_request(
 
 
 def test_no_variable_makes_a_server_trusted(
-    source: Source, vault: OpenBao, place: Place, hostile: Surroundings, authority: Authority, tmp_path: Path
+    source: Source, vault: OpenBao, place: Place, hostile: Surroundings, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """E2, V6: only the node's roots, or `ca=`."""
     refused = resolve(place, source.at(vault.tls_address), env=hostile.env)
@@ -237,7 +237,7 @@ def test_a_source_that_is_absent_is_passed_over(place: Place, approle: Path, dir
 
 def test_a_source_that_is_wrong_stops_the_run(place: Place, approle: Path, directory: str) -> None:
     """C4, V4, F9."""
-    with Vaultish(login=echoes(403)) as server:
+    with FakeVault(login=echoes(403)) as server:
         name = f"vault:{server.address}/s3?auth=approle&approle={approle}"
         stopped = resolve(place, f"{name},{directory}")
     assert stopped.status == 1
@@ -265,14 +265,14 @@ def test_a_server_that_does_not_answer_leaves_time_for_the_next_source(
     place: Place, approle: Path, directory: str
 ) -> None:
     """V4: half of what was left is the next one's."""
-    with Vaultish(login=drips) as server:
+    with FakeVault(login=drips) as server:
         creds = f"vault:{server.address}/s3?auth=approle&approle={approle},{directory}"
         assert resolve(place, creds, "-timeout", "12s") == Result(0, b"", b"")
 
 
 def test_the_list_is_refused_before_any_source_is_looked_at(place: Place, approle: Path) -> None:
     """C6, F9."""
-    with Vaultish() as server:
+    with FakeVault() as server:
         good = f"vault:{server.address}/s3?auth=approle&approle={approle}"
         for bad in (
             f"vault:{server.address.replace('//', '//user:canary@')}/s3?auth=approle&approle={approle}",
@@ -308,7 +308,7 @@ FAILURES: list[dict[str, Fault]] = [
 @pytest.mark.parametrize("steps", FAILURES)
 def test_no_secret_is_in_any_output(place: Place, approle: Path, steps: dict[str, Fault]) -> None:
     """F9, V8: one line, no traceback, and the source by its name."""
-    with Vaultish(**steps) as server:
+    with FakeVault(**steps) as server:
         name = f"vault:{server.address}/s3?auth=approle&approle={approle}"
         failed = resolve(place, name, "-timeout", "4s")
     assert failed.status == 1
@@ -382,7 +382,7 @@ def test_the_probe_names_the_vault_source(source: Source, vault: OpenBao, seawee
 
 
 def test_a_server_by_tls_behind_a_private_root(
-    source: Source, vault: OpenBao, place: Place, authority: Authority, tmp_path: Path
+    source: Source, vault: OpenBao, place: Place, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """V2, end to end."""
     front = TlsFront(vault.address, authority.issue("localhost", tmp_path))

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from publish.domain.entry import Entry
-from publish.domain.errors import AlreadyThere, BehindLink, Denied, Malformed, Misconfigured, PublishError, StoreFault
-from publish.domain.ports import Area, Page, Removal
+from publish.domain.errors import (
+    AlreadyExists,
+    ConfigError,
+    FormatError,
+    PermanentFault,
+    PublishError,
+    StoreFault,
+    SymlinkInPath,
+)
+from publish.domain.ports import Namespace, Page, Removal
 
 NAME_LIMIT = 255
 
@@ -15,39 +23,39 @@ class FakeStore:
     """A Store in memory: files by path, folders as their paths imply, as on S3."""
 
     def __init__(self, page_size: int = 1000) -> None:
-        self.areas: dict[Area, set[bytes]] = {Area.PUB: set(), Area.PRUNE: set()}
+        self.areas: dict[Namespace, set[bytes]] = {Namespace.PUB: set(), Namespace.PRUNE: set()}
         self.files: dict[bytes, bytes] = {}
         self.links: set[bytes] = set()
         self.stuck: set[bytes] = set()
         self.page_size = page_size
 
-    def names(self, area: Area, after: str | None) -> Page:
+    def list_entries(self, area: Namespace, after: str | None) -> Page:
         return self._page(sorted(self.areas[area]), after)
 
-    def refuse_oversized(self, name: bytes) -> None:
+    def check_name_length(self, name: bytes) -> None:
         if len(name) > NAME_LIMIT:
-            raise Misconfigured(f"over {NAME_LIMIT} bytes: {len(name)}")
+            raise ConfigError(f"over {NAME_LIMIT} bytes: {len(name)}")
 
-    def create(self, area: Area, name: bytes) -> None:
+    def create(self, area: Namespace, name: bytes) -> None:
         if name in self.areas[area]:
-            raise AlreadyThere("taken")
+            raise AlreadyExists("taken")
         self.areas[area].add(name)
 
-    def remove(self, area: Area, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
-        faults = {name: Denied("stuck") for name in names if name in self.stuck}
+    def remove(self, area: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+        faults = {name: PermanentFault("stuck") for name in names if name in self.stuck}
         self.areas[area] -= set(names) - set(faults)
         return faults
 
-    def has_save(self, path: bytes) -> bool:
+    def save_exists(self, path: bytes) -> bool:
         return path in self.files or any(self._inside(path))
 
-    def folders(self, path: bytes, after: str | None) -> Page:
+    def list_directories(self, path: bytes, after: str | None) -> Page:
         inside = path + b"/" if path else b""
         below = (file[len(inside) :] for file in self.files if file.startswith(inside))
         return self._page(sorted({rest.split(b"/")[0] for rest in below if b"/" in rest}), after)
 
-    def is_there(self, path: bytes) -> bool:
-        return self.has_save(path)
+    def exists(self, path: bytes) -> bool:
+        return self.save_exists(path)
 
     def size(self, path: bytes) -> int | None:
         return len(self.files[path]) if path in self.files else None
@@ -57,13 +65,13 @@ class FakeStore:
             content = self.files[path]
             return iter([content[:7], content[7:]])
         if any(self._inside(path)):
-            raise Malformed("not a regular file")
+            raise FormatError("not a regular file")
         return None
 
-    def remove_save(self, path: bytes, first: Sequence[bytes]) -> Removal:
+    def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         for link in self.links:
             if path == link or path.startswith(link + b"/"):
-                raise BehindLink(link)
+                raise SymlinkInPath(link)
         found = sorted(self._inside(path)) + [path] * (path in self.files)
         for name in first:
             self.files.pop(path + b"/" + name, None)
@@ -71,7 +79,7 @@ class FakeStore:
             if file not in self.stuck:
                 self.files.pop(file, None)
         if any(file in self.stuck for file in found):
-            raise Denied("stuck")
+            raise PermanentFault("stuck")
         return Removal(found=bool(found), more=len(found) > self.page_size)
 
     def _inside(self, path: bytes) -> Iterator[bytes]:
@@ -98,14 +106,14 @@ class FakeClock:
         self.time += seconds
 
 
-class FakeEntropy:
+class FakeRandom:
     """The middle of every interval, and names that count."""
 
     def __init__(self) -> None:
         self.drawn: list[tuple[float, float]] = []
         self._tokens = 0
 
-    def between(self, low: float, high: float) -> float:
+    def uniform(self, low: float, high: float) -> float:
         self.drawn.append((low, high))
         return (low + high) / 2
 

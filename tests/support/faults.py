@@ -7,8 +7,8 @@ from contextlib import suppress
 from enum import Enum, auto
 from typing import TypeVar
 
-from publish.domain.errors import AlreadyThere, Conflict, OutcomeUnknown, Refused, StoreFault, Unavailable
-from publish.domain.ports import Area, Page, Removal, Store
+from publish.domain.errors import AlreadyExists, Conflict, CredentialsRejected, NotApplied, OutcomeUnknown, StoreFault
+from publish.domain.ports import Namespace, Page, Removal, Store
 
 T = TypeVar("T")
 
@@ -41,32 +41,32 @@ class FaultyStore:
         self._last_pages: dict[tuple[object, str | None], Page] = {}
         self.sends = 0
 
-    def names(self, area: Area, after: str | None) -> Page:
-        return self._listing((area, after), lambda: self._inner.names(area, after))
+    def list_entries(self, area: Namespace, after: str | None) -> Page:
+        return self._listing((area, after), lambda: self._inner.list_entries(area, after))
 
-    def folders(self, path: bytes, after: str | None) -> Page:
-        return self._listing((path, after), lambda: self._inner.folders(path, after))
+    def list_directories(self, path: bytes, after: str | None) -> Page:
+        return self._listing((path, after), lambda: self._inner.list_directories(path, after))
 
-    def refuse_oversized(self, name: bytes) -> None:
-        self._inner.refuse_oversized(name)
+    def check_name_length(self, name: bytes) -> None:
+        self._inner.check_name_length(name)
 
-    def create(self, area: Area, name: bytes) -> None:
+    def create(self, area: Namespace, name: bytes) -> None:
         fault = self._next()
         if fault is Fault.CONFLICT:
             raise Conflict("another put is in flight")
         if fault is Fault.RIVAL_WRITES:
-            with suppress(AlreadyThere):
+            with suppress(AlreadyExists):
                 self._inner.create(area, name)
         self._do(fault, lambda: self._inner.create(area, name), writes=True)
 
-    def remove(self, area: Area, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+    def remove(self, area: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         return self._do(self._next(), lambda: self._inner.remove(area, names), writes=True)
 
-    def has_save(self, path: bytes) -> bool:
-        return self._do(self._next(), lambda: self._inner.has_save(path))
+    def save_exists(self, path: bytes) -> bool:
+        return self._do(self._next(), lambda: self._inner.save_exists(path))
 
-    def is_there(self, path: bytes) -> bool:
-        return self._do(self._next(), lambda: self._inner.is_there(path))
+    def exists(self, path: bytes) -> bool:
+        return self._do(self._next(), lambda: self._inner.exists(path))
 
     def size(self, path: bytes) -> int | None:
         return self._do(self._next(), lambda: self._inner.size(path))
@@ -74,9 +74,9 @@ class FaultyStore:
     def read(self, path: bytes) -> Iterator[bytes] | None:
         return self._do(self._next(), lambda: self._inner.read(path))
 
-    def remove_save(self, path: bytes, first: Sequence[bytes]) -> Removal:
-        found = self._inner.has_save(path)
-        return self._do(self._next(), lambda: self._inner.remove_save(path, first), writes=found)
+    def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
+        found = self._inner.save_exists(path)
+        return self._do(self._next(), lambda: self._inner.remove_tree(path, first), writes=found)
 
     def _next(self) -> Fault:
         self.sends += 1
@@ -94,12 +94,12 @@ class FaultyStore:
         if fault is Fault.CRASH:
             raise Crash
         if fault is Fault.LOST_REQUEST:
-            raise Unavailable("lost on the way")
+            raise NotApplied("lost on the way")
         if fault is Fault.EXPIRED:
-            raise Refused("refused", "ExpiredToken")
+            raise CredentialsRejected("refused", "ExpiredToken")
         result = request()
         if fault is Fault.CRASH_AFTER:
             raise Crash
         if fault is Fault.LOST_REPLY:
-            raise (OutcomeUnknown if writes else Unavailable)("the reply is lost")
+            raise (OutcomeUnknown if writes else NotApplied)("the reply is lost")
         return result

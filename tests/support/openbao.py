@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from tests.support.authority import Authority
+from tests.support.ca import CertificateAuthority
 from tests.support.servers import Child, answers, clean_environment, free_ports
 from tests.support.tokenreview import TokenReview
 
@@ -59,7 +59,7 @@ class OpenBao:
 
     peer = "127.0.0.1"
 
-    def __init__(self, authority: Authority | None = None) -> None:
+    def __init__(self, authority: CertificateAuthority | None = None) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="bao-"))
         self.root_token = secrets.token_hex(16)
         # In this mode it listens on the port after its own as well.

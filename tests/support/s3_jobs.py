@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from publish.domain.entry import Entry
+from tests.support.fault_proxy import Wire
 from tests.support.program import Result, Word, run, start
 from tests.support.s3_roots import Place, make_place, private_directory, wire_to
 from tests.support.servers import S3Server
-from tests.support.wire import Wire
 
 
 class S3Job(NamedTuple):

@@ -18,8 +18,8 @@ from botocore.credentials import Credentials as Signer
 
 from publish.adapters.s3 import Line, S3Store
 from publish.domain.root import S3Root
+from tests.support.fault_proxy import Asked, Wire
 from tests.support.servers import Key, S3Server, behind, credentials, shared_bucket
-from tests.support.wire import Asked, Wire
 
 # Any PEM bundle; a test that looks at trust makes its own.
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"

@@ -12,7 +12,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from tests.support.authority import Authority
+from tests.support.ca import CertificateAuthority
 
 _PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
 _DAY = 24 * 3600
@@ -31,7 +31,7 @@ class TokenReview:
         # Beyond loopback only where a contained server must reach it.
         self._server = _Server("127.0.0.1" if peer == "127.0.0.1" else "", self)
         self.address = f"http://{peer}:{self._server.server_port}"
-        self.some_certificate = Authority("unused, yet Vault wants one").certificate.decode()
+        self.some_certificate = CertificateAuthority("unused, yet Vault wants one").certificate.decode()
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
         self._thread.start()
 

@@ -18,10 +18,10 @@ class SystemClock:
         time.sleep(seconds)
 
 
-class SystemEntropy:
+class SystemRandom:
     """The kernel's generator: no two processes share a sequence."""
 
-    def between(self, low: float, high: float) -> float:
+    def uniform(self, low: float, high: float) -> float:
         """A number from `low` up to `high`, evenly spread."""
         return low + (high - low) * int.from_bytes(os.urandom(6), "big") / 2**48
 

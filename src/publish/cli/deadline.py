@@ -11,7 +11,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Generic, TypeVar
 
-from publish.domain.errors import CredentialsError, OutOfTime, PublishError
+from publish.domain.errors import CredentialsError, PublishError, TimedOut
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ class Deadline:
         self._started = started
         self._limit = limit
         self._step = "start"
-        self._error: type[PublishError] = OutOfTime
+        self._error: type[PublishError] = TimedOut
 
     def restart(self) -> None:
         """Counts from now on."""
@@ -36,14 +36,14 @@ class Deadline:
 
     def at_request(self, step: str) -> None:
         """The work sends a request to the store."""
-        self._step, self._error = step, OutOfTime
+        self._step, self._error = step, TimedOut
 
     def at_source(self, name: str) -> None:
         """The work asks a credential source."""
         self._step, self._error = name, CredentialsError
 
     def hold(self, work: Callable[[], T]) -> T:
-        """What `work` returns or raises. Raises OutOfTime or CredentialsError, by what it is at, once time is over.
+        """What `work` returns or raises. Raises TimedOut or CredentialsError, by what it is at, once time is over.
 
         Signal handlers run meanwhile.
         """

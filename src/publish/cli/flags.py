@@ -31,12 +31,12 @@ class Parsed(NamedTuple):
     rest: Sequence[str]
 
 
-class HelpWanted(Exception):
+class HelpRequested(Exception):
     """A flag asked for help; nothing after it counts."""
 
 
 def parse(flags: Sequence[Flag], arguments: Sequence[str]) -> Parsed:
-    """Takes flags until the first positional or `--`. Raises UsageError and HelpWanted.
+    """Takes flags until the first positional or `--`. Raises UsageError and HelpRequested.
 
     Source: the documentation and the behaviour of Go's package `flag`, "Command line flag syntax".
     """
@@ -56,7 +56,7 @@ def parse(flags: Sequence[Flag], arguments: Sequence[str]) -> Parsed:
         flag = known.get(name)
         if flag is None:
             if name in {"h", "help"}:
-                raise HelpWanted
+                raise HelpRequested
             raise UsageError(f"no such flag: -{name}")
         if not equals:
             if not flag.value:

@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 
 from publish import __version__
 from publish.cli import flags, options
-from publish.cli.flags import HelpWanted
+from publish.cli.flags import HelpRequested
 from publish.cli.options import Common, Options, Resolve
-from publish.cli.output import Output, Unwritable
+from publish.cli.output import Output, OutputError
 from publish.cli.site import Job, is_same_place, working_directory
 from publish.cli.verbs import BY_NAME, Verb
-from publish.domain.errors import CredentialsError, Misconfigured, OutOfTime, PublishError, StoreFault, UsageError
+from publish.domain.errors import ConfigError, CredentialsError, PublishError, StoreFault, TimedOut, UsageError
 from publish.domain.root import PosixRoot, Root, parse_root
 
 DONE, FAILED, USAGE = 0, 1, 2
 
 # So many faults of one kind are told one by one.
-_MOST_FAULTS = 20
+MAX_FAULTS_SHOWN = 20
 
 # Where a URL with a password is given in the place of a word, an error quotes it without (F9). The value
 # that a usage error quotes is the last that it says, and no other in it holds a URL with an @.
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str], env: Mapping[str, str], output: Output, start
     try:
         status = _dispatch(arguments, env, output, started)
         output.finish()
-    except Unwritable as error:
+    except OutputError as error:
         output.note(str(error))
         return FAILED
     except Exception as error:  # noqa: BLE001  (the unforeseen; a traceback is no answer to a user)
@@ -54,7 +54,7 @@ def _dispatch(arguments: Sequence[str], env: Mapping[str, str], output: Output, 
             return _about_itself(name, rest, output)
         usage, topic = verb.usage, verb.name
         return _verb(verb, rest, env, output, started)
-    except HelpWanted:
+    except HelpRequested:
         return _about_itself("help", [topic] if topic else [], output)
     except UsageError as error:
         output.note(_words(error))
@@ -111,10 +111,10 @@ def _verb(verb: Verb, arguments: Sequence[str], env: Mapping[str, str], output: 
     except UsageError:
         raise
     except PublishError as error:
-        for fault in (error, *error.more[: _MOST_FAULTS - 1]):
+        for fault in (error, *error.more[: MAX_FAULTS_SHOWN - 1]):
             output.note(_words(fault, on_s3=on_s3))
-        if len(error.more) >= _MOST_FAULTS:
-            output.note(f"and {len(error.more) + 1 - _MOST_FAULTS} more")
+        if len(error.more) >= MAX_FAULTS_SHOWN:
+            output.note(f"and {len(error.more) + 1 - MAX_FAULTS_SHOWN} more")
         return FAILED
     if done.answer is not None:
         output.answer(done.answer)
@@ -143,7 +143,7 @@ def _check_proxy(url: str) -> None:
 
     try:
         proxy.check(url)
-    except Misconfigured as error:
+    except ConfigError as error:
         raise UsageError(f"-proxy: {error}") from error
 
 
@@ -152,7 +152,7 @@ def _words(error: PublishError, *, on_s3: bool = False) -> str:
     text = _USERINFO.sub("://", str(error)) if isinstance(error, UsageError) else str(error)
     if isinstance(error, CredentialsError):
         return f"credentials: {text}"
-    if on_s3 and isinstance(error, StoreFault | OutOfTime):
+    if on_s3 and isinstance(error, StoreFault | TimedOut):
         return f"store: {text}"
     return text
 

@@ -1,4 +1,4 @@
-"""The two standard streams: an answer is written whole or Unwritable is raised; a note is one line and never fails.
+"""The two standard streams: an answer is written whole or OutputError is raised; a note is one line and never fails.
 
 No secret that was made known here reaches stderr, whoever wrote it into a text (F9).
 """
@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from publish.domain.concealment import Concealed
+    from publish.domain.redaction import Redactor
 
 # C0, DEL and C1, and the two characters that are line ends to Unicode: a note stays one line,
 # and what a name holds cannot drive a terminal.
@@ -25,7 +25,7 @@ _ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)
 }
 
 
-class Unwritable(Exception):
+class OutputError(Exception):
     """An answer did not reach stdout; the text says why."""
 
 
@@ -38,14 +38,14 @@ class Output:
         self._stderr = stderr
         self._answered = False
         self._shown = 0
-        self._concealed: Concealed | None = None
+        self._concealed: Redactor | None = None
 
     def conceal(self, *secrets: str) -> None:
         """From now on, to the end of the process, these are struck out of all that goes to stderr."""
         if self._concealed is None:
-            from publish.domain.concealment import Concealed  # noqa: PLC0415  (start-up: a directory has no secrets)
+            from publish.domain.redaction import Redactor  # noqa: PLC0415  (start-up: a directory has no secrets)
 
-            self._concealed = Concealed()
+            self._concealed = Redactor()
         self._concealed.add(secrets)
 
     @property
@@ -54,7 +54,7 @@ class Output:
         return os.isatty(self._stderr)
 
     def answer(self, line: bytes) -> None:
-        """Writes a line to stdout. Raises Unwritable."""
+        """Writes a line to stdout. Raises OutputError."""
         self.erase()
         self._answered = True
         try:
@@ -63,7 +63,7 @@ class Output:
             raise _unwritable(error) from error
 
     def finish(self) -> None:
-        """Closes stdout if there was an answer: NFS, for one, tells of a full disk only then. Raises Unwritable."""
+        """Closes stdout if there was an answer: NFS, for one, tells of a full disk only then. Raises OutputError."""
         if not self._answered:
             return
         self._answered = False
@@ -106,8 +106,8 @@ def escape(text: str) -> bytes:
         return plain.encode("utf-8", "backslashreplace")
 
 
-def _unwritable(error: OSError) -> Unwritable:
-    return Unwritable(f"cannot write to stdout: {os.strerror(error.errno or 0)}")
+def _unwritable(error: OSError) -> OutputError:
+    return OutputError(f"cannot write to stdout: {os.strerror(error.errno or 0)}")
 
 
 def _write(descriptor: int, line: bytes) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 
 from publish.cli.output import Output
-from publish.domain.entry import Entry, spell
+from publish.domain.entry import Entry, to_text
 from publish.domain.errors import PublishError
 from publish.domain.root import Root
 
@@ -31,7 +31,7 @@ class Words:
 
     def already(self, entry: Entry) -> None:
         """The publication was there."""
-        self._output.note("already published: " + spell(self._describe(entry)))
+        self._output.note("already published: " + to_text(self._describe(entry)))
 
     def removed(self, path: bytes) -> None:
         """A save was there and is gone."""
@@ -39,12 +39,12 @@ class Words:
 
     def left(self, path: bytes, link: bytes) -> None:
         """A save stays because of a symbolic link."""
-        save, way = spell(self._root.render(path)), spell(self._root.render(link))
+        save, way = to_text(self._root.render(path)), to_text(self._root.render(link))
         self._output.note(f"prune: left {save} in place: {way} is a symbolic link")
 
     def failed(self, path: bytes, fault: PublishError) -> None:
         """A save or an entry could not be removed."""
-        self._output.note(f"prune: cannot remove {spell(self._root.render(path))}: {fault}")
+        self._output.note(f"prune: cannot remove {to_text(self._root.render(path))}: {fault}")
 
     def progress(self, done: int, total: int) -> None:
         """Shown to whoever watches a long removal, on a terminal only (prune.9)."""

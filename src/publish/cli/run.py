@@ -7,8 +7,8 @@ import gc
 from publish.cli import wiring
 from publish.cli.options import Options, Probe, Prune, Publish, Resolve, Watch
 from publish.cli.site import Bucket, Done, Job, Site
-from publish.domain.entry import Entry, spell
-from publish.domain.errors import Misconfigured, UsageError
+from publish.domain.entry import Entry, to_text
+from publish.domain.errors import ConfigError, UsageError
 from publish.domain.root import S3Root
 
 
@@ -39,7 +39,7 @@ def _on_bucket(wanted: Resolve | Publish | Prune | Probe, job: Job, root: S3Root
         if isinstance(wanted, Probe):
             return Done(_probe(bucket))
         if isinstance(wanted, Resolve) and wanted.probe:
-            job.output.note(spell(_probe(bucket)))
+            job.output.note(to_text(_probe(bucket)))
         return _on_site(wanted, bucket.site)
 
     return deadline.hold(work)
@@ -67,16 +67,16 @@ def _resolve(site: Site) -> Done:
 
 
 def _publish(wanted: Publish, site: Site) -> Done:
-    from publish.domain.append import publish_save  # noqa: PLC0415  (start-up)
+    from publish.domain.publish import publish_save  # noqa: PLC0415  (start-up)
 
     path = site.locate(wanted.save)
     if not path:
-        raise Misconfigured(f"the root itself is no save: {spell(wanted.save)}")
+        raise ConfigError(f"the root itself is no save: {to_text(wanted.save)}")
     publish_save(site.ask, site.report, Entry.of(wanted.epoch, wanted.step, path))
     return Done()
 
 
 def _prune(wanted: Prune, site: Site) -> Done:
-    from publish.domain.sweep import prune  # noqa: PLC0415  (start-up)
+    from publish.domain.prune import prune  # noqa: PLC0415  (start-up)
 
     return Done(complete=prune(site.ask, site.report, wanted.keep, site.parallel))

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from publish.cli.options import Common
 from publish.cli.output import Output
 from publish.cli.report import Words
-from publish.domain.entry import spell
-from publish.domain.errors import Misconfigured
-from publish.domain.ports import Parallel
-from publish.domain.requests import Requests
+from publish.domain.entry import to_text
+from publish.domain.errors import ConfigError
+from publish.domain.ports import ParallelMap
+from publish.domain.retrying_store import Requests
 from publish.domain.root import Root
 
 
@@ -32,9 +32,9 @@ class Site(NamedTuple):
     root: Root
     ask: Requests
     report: Words
-    parallel: Parallel
+    parallel: ParallelMap
     locate: Callable[[bytes], bytes]
-    """The path below the root of a save or a folder of saves, as the user wrote it. Raises Misconfigured."""
+    """The path below the root of a save or a folder of saves, as the user wrote it. Raises ConfigError."""
 
 
 class Bucket(NamedTuple):
@@ -61,11 +61,11 @@ def is_same_place(one: bytes, other: bytes) -> bool:
 
 
 def working_directory(path: bytes) -> bytes:
-    """What `path` is relative to. Raises Misconfigured where that cannot be told and matters."""
+    """What `path` is relative to. Raises ConfigError where that cannot be told and matters."""
     if path.startswith((b"/", b"s3://")):
         return b"/"
     try:
         return os.getcwdb()
     except OSError as error:
         why = os.strerror(error.errno or 0)
-        raise Misconfigured(f"a relative path and the working directory is gone ({why}): {spell(path)}") from error
+        raise ConfigError(f"a relative path and the working directory is gone ({why}): {to_text(path)}") from error

@@ -8,11 +8,11 @@ from publish.cli import options, wiring
 from publish.cli.deadline import Deadline
 from publish.cli.signals import Stop
 from publish.cli.site import Done, Job, Site
-from publish.domain.entry import overlap, spell
-from publish.domain.errors import Misconfigured
-from publish.domain.ports import Area
+from publish.domain.entry import overlap, to_text
+from publish.domain.errors import ConfigError
+from publish.domain.frameworks import FRAMEWORKS
+from publish.domain.ports import Namespace
 from publish.domain.root import PosixRoot
-from publish.domain.saves import FRAMEWORKS
 from publish.domain.watch import Watch
 
 
@@ -51,9 +51,9 @@ def _begin(wanted: options.Watch, site: Site) -> Watch:
         saves = site.locate(site.root.render(b"exec/" + (wanted.attempt or b"")))
     else:
         saves = site.locate(wanted.saves)
-    for area in Area:
+    for area in Namespace:
         if saves and overlap(saves, area.value):
-            raise Misconfigured(f"the folder {spell(area.value)} is publish's own and holds no saves: {spell(saves)}")
+            raise ConfigError(f"the folder {to_text(area.value)} is publish's own and holds no saves: {to_text(saves)}")
     scans = Watch(site.ask, site.report, site.root, FRAMEWORKS[wanted.framework], saves, wanted.epoch)
     scans.begin()
     return scans

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from publish.cli.report import Words
 from publish.cli.site import Bucket, Job, Site, working_directory
-from publish.domain.requests import Requests
-from publish.domain.retry import Patience
+from publish.domain.retry import RetryLimits
+from publish.domain.retrying_store import Requests
 from publish.domain.root import PosixRoot, S3Root
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ _SHORTEST_REACH = 1.0
 
 
 def directory(job: Job, root: PosixRoot, enter: Callable[[str], None] = lambda _step: None) -> Site:
-    """A root that is a directory. Raises Misconfigured unless it is there."""
-    from publish.adapters.clock import SystemClock, SystemEntropy  # noqa: PLC0415  (start-up)
+    """A root that is a directory. Raises ConfigError unless it is there."""
+    from publish.adapters.clock import SystemClock, SystemRandom  # noqa: PLC0415  (start-up)
     from publish.adapters.posix import PosixStore, leads_to  # noqa: PLC0415  (start-up)
 
     store = PosixStore(root.path)
     is_root = leads_to(root.path)
     # What a directory answers is final: nothing is tried again.
-    ask = Requests(store, SystemClock(), SystemEntropy(), Patience(0, 0), started=job.started, enter=enter)
+    ask = Requests(store, SystemClock(), SystemRandom(), RetryLimits(0, 0), started=job.started, enter=enter)
     return Site(
         root,
         ask,
@@ -45,9 +45,9 @@ def directory(job: Job, root: PosixRoot, enter: Callable[[str], None] = lambda _
 
 def sources(job: Job) -> list[Item]:
     """What `-creds` lists. Raises CredentialsError, before any of it is looked at and however little time there is."""
-    from publish.domain.credentials import parse_list  # noqa: PLC0415  (start-up)
+    from publish.domain.credentials import parse_creds  # noqa: PLC0415  (start-up)
 
-    return parse_list(job.common.creds or "", _base_of_sources())
+    return parse_creds(job.common.creds or "", _base_of_sources())
 
 
 def bucket(job: Job, root: S3Root, items: Sequence[Item], deadline: Deadline, *, lasting: bool = False) -> Bucket:
@@ -55,10 +55,10 @@ def bucket(job: Job, root: S3Root, items: Sequence[Item], deadline: Deadline, *,
 
     Raises CredentialsError.
     """
-    from publish.domain.credentials import first_answer  # noqa: PLC0415  (start-up)
+    from publish.domain.credentials import resolve_credentials  # noqa: PLC0415  (start-up)
 
     def resolve() -> tuple[str, Credentials]:
-        found = first_answer((_source(item, job) for item in items), deadline.left, deadline.at_source)
+        found = resolve_credentials((_source(item, job) for item in items), deadline.left, deadline.at_source)
         # Never taken back: what a store says after a renewal may be about the credentials before.
         job.output.conceal(found[1].secret_access_key, found[1].session_token or "")
         return found
@@ -67,28 +67,28 @@ def bucket(job: Job, root: S3Root, items: Sequence[Item], deadline: Deadline, *,
     deadline.at_request("connect")
     _silence_libraries()
 
-    from publish.adapters.clock import SystemClock, SystemEntropy  # noqa: PLC0415  (start-up)
+    from publish.adapters.ca_bundle import system_ca_bundle  # noqa: PLC0415  (start-up)
+    from publish.adapters.clock import SystemClock, SystemRandom  # noqa: PLC0415  (start-up)
     from publish.adapters.s3 import Line, S3Store  # noqa: PLC0415  (start-up)
-    from publish.adapters.trust import node_roots  # noqa: PLC0415  (start-up)
+    from publish.domain.credential_refresh import CredentialRefresher  # noqa: PLC0415  (start-up)
     from publish.domain.probe import probe  # noqa: PLC0415  (start-up)
-    from publish.domain.renewal import Renewal  # noqa: PLC0415  (start-up)
 
     timeout = job.common.timeout
-    patience = Patience(timeout, timeout if lasting else timeout / 10)
-    line = Line(job.common.proxy, node_roots(), timeout, reach=max(patience.unreachable, _SHORTEST_REACH))
+    patience = RetryLimits(timeout, timeout if lasting else timeout / 10)
+    line = Line(job.common.proxy, system_ca_bundle(), timeout, reach=max(patience.unreachable, _SHORTEST_REACH))
 
     def connect(credentials: Credentials) -> S3Store:
         return S3Store(root, credentials, line)
 
     store = connect(credentials)
-    entropy = SystemEntropy()
+    entropy = SystemRandom()
     ask = Requests(
         store,
         SystemClock(),
         entropy,
         patience,
         started=job.started,
-        renew=Renewal(credentials, resolve, connect, job.output.note) if lasting else None,
+        renew=CredentialRefresher(credentials, resolve, connect, job.output.note) if lasting else None,
         enter=deadline.at_request,
     )
     site = Site(root, ask, Words(job.output, root), _at_once, lambda path: root.locate(path, b"/", lambda _: False))
@@ -104,7 +104,7 @@ def _silence_libraries() -> None:
 
 def _source(item: Item, job: Job) -> Source:
     """The source that an item of `-creds` names, built when its turn has come."""
-    from publish.adapters import secret_directory as files  # noqa: PLC0415  (start-up)
+    from publish.adapters import secret_files as files  # noqa: PLC0415  (start-up)
     from publish.domain.credentials import FileItem, SecretItem  # noqa: PLC0415  (start-up)
 
     if isinstance(item, SecretItem):
@@ -113,13 +113,13 @@ def _source(item: Item, job: Job) -> Source:
         return files.PrivateDirectory(item.name, item.path)
 
     _silence_libraries()
-    from publish.adapters.trust import node_roots  # noqa: PLC0415  (start-up)
+    from publish.adapters.ca_bundle import system_ca_bundle  # noqa: PLC0415  (start-up)
     from publish.adapters.vault import VaultSource  # noqa: PLC0415  (start-up)
 
     return VaultSource(
         item.name,
         item.location,
-        trust=node_roots(),
+        trust=system_ca_bundle(),
         environment=job.env,
         read_directory=files.read_private_directory,
         read_file=files.read_secret_file,

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
-from publish.domain.errors import CredentialsError, Misconfigured, SourceAbsent
-from publish.domain.origin import parse_origin
-from publish.domain.vault_location import VaultLocation, parse_location
+from publish.domain.errors import ConfigError, CredentialsError, SourceUnavailable
+from publish.domain.server_url import parse_origin
+from publish.domain.vault_url import VaultUrl, parse_vault_url
 
 REQUIRED = ("access_key_id", "secret_access_key")
 OPTIONAL = ("session_token", "endpoint", "region")
@@ -46,7 +46,7 @@ class Source(Protocol):
     def read(self, budget: float) -> Credentials:
         """What it holds now, within `budget` seconds where that is in its hands.
 
-        Raises SourceAbsent if it is not on this node, CredentialsError if it is there and wrong;
+        Raises SourceUnavailable if it is not on this node, CredentialsError if it is there and wrong;
         neither text names the source.
         """
 
@@ -69,13 +69,13 @@ class VaultItem(NamedTuple):
     """`vault:URL`. Paths in the location are as written."""
 
     name: str
-    location: VaultLocation
+    location: VaultUrl
 
 
 Item = SecretItem | FileItem | VaultItem
 
 
-def parse_list(text: str, cwd: bytes) -> list[Item]:
+def parse_creds(text: str, cwd: bytes) -> list[Item]:
     """The items of `-creds` in their order (C1, C6, C7). Looks at nothing but the text.
 
     What is not UTF-8 in `text` stands in it as surrogates (PEP 383); `cwd` is absolute.
@@ -98,8 +98,8 @@ def _parse_item(item: str, place: str, cwd: bytes) -> Item:
         raise CredentialsError(f"{place} has no location after {kind}:")
     if kind == "vault":
         try:
-            return VaultItem(item, parse_location(location))
-        except Misconfigured as fault:
+            return VaultItem(item, parse_vault_url(location))
+        except ConfigError as fault:
             raise CredentialsError(f"{place} (vault): {fault}") from None
     path = location.encode("utf-8", "surrogateescape")
     # Not normalised: `link/..` is where the link leads, not where it stands.
@@ -107,7 +107,7 @@ def _parse_item(item: str, place: str, cwd: bytes) -> Item:
     return SecretItem(item, path) if kind == "secret" else FileItem(item, path)
 
 
-def from_fields(fields: Mapping[str, str]) -> Credentials:
+def parse_credentials(fields: Mapping[str, str]) -> Credentials:
     """The credentials that these fields make (C2, C3). Raises CredentialsError, naming the field."""
     check_fields(fields, REQUIRED, OPTIONAL)
     for field in _ASCII_FIELDS:
@@ -117,7 +117,7 @@ def from_fields(fields: Mapping[str, str]) -> Credentials:
     if endpoint is not None:
         try:
             host = parse_origin(endpoint).host
-        except Misconfigured as fault:
+        except ConfigError as fault:
             raise CredentialsError(f"the endpoint is http(s)://HOST[:PORT] and nothing more: {fault}") from None
         # No host name has one (RFC 1123 section 2.1), and the S3 library sends nothing to it.
         if "_" in host:
@@ -132,22 +132,22 @@ def from_fields(fields: Mapping[str, str]) -> Credentials:
 
 def check_fields(fields: Mapping[str, str], required: Collection[str], optional: Collection[str] = ()) -> None:
     """Raises CredentialsError for an unknown field, one that is missing, and a value that none may have."""
-    refuse_unknown(fields, (*required, *optional))
+    reject_unknown_fields(fields, (*required, *optional))
     for field in required:
         if field not in fields:
             raise CredentialsError(f"the field is missing: {field}")
     for field, value in sorted(fields.items()):
-        check_value(field, value)
+        validate_value(field, value)
 
 
-def refuse_unknown(fields: Iterable[str], known: Collection[str]) -> None:
+def reject_unknown_fields(fields: Iterable[str], known: Collection[str]) -> None:
     """Raises CredentialsError naming the first field, in their order, that is none of the known."""
     for field in sorted(fields):
         if field not in known:
             raise CredentialsError(f"not a field ({', '.join(known)} are): {field}")
 
 
-def check_value(field: str, value: str) -> None:
+def validate_value(field: str, value: str) -> None:
     """Raises CredentialsError for a value that is empty or holds what no value may."""
     if not value:
         raise CredentialsError(f"the field is empty: {field}")
@@ -158,7 +158,7 @@ def check_value(field: str, value: str) -> None:
         raise CredentialsError(f"the field holds a character that cannot be printed: {field}")
 
 
-def first_answer(
+def resolve_credentials(
     sources: Iterable[Source], remaining: Callable[[], float], enter: Callable[[str], None] | None = None
 ) -> tuple[str, Credentials]:
     """The name of the first source that answers, and its answer (C4).
@@ -176,7 +176,7 @@ def first_answer(
             raise CredentialsError(f"{source.name}: no time was left to ask it")
         try:
             return source.name, source.read(left / 2)
-        except SourceAbsent as fault:
+        except SourceUnavailable as fault:
             absent.append(f"{source.name}: {fault}")
         except CredentialsError as fault:
             raise CredentialsError(f"{source.name}: {fault}") from fault

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from publish.domain.errors import Malformed, Misconfigured
+from publish.domain.errors import ConfigError, FormatError
 
 MAX_UINT64 = 2**64 - 1
 
@@ -19,7 +19,7 @@ _NAME = re.compile(
 # int(text, 32) reads the digits 0-9a-v; decoding so is four times faster than base64's way.
 _AS_DIGITS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
 _BAD_SEGMENT = re.compile(rb"(?:\A|/)(?:\.{0,2})(?:/|\Z)|\0|\Apub(?:/|\Z)")
-_UNSPEAKABLE = re.compile(rb"[\x00-\x1f\x7f]")
+_CONTROL_CHARS = re.compile(rb"[\x00-\x1f\x7f]")
 
 
 class Entry(NamedTuple):
@@ -35,12 +35,12 @@ class Entry(NamedTuple):
 
     @classmethod
     def of(cls, epoch: int, step: int, path: bytes) -> Entry:
-        """The entry for a save. Raises Malformed where no name can say this."""
+        """The entry for a save. Raises FormatError where no name can say this."""
         for what, number in (("epoch", epoch), ("step", step)):
             if not 0 <= number <= MAX_UINT64:
-                raise Malformed(f"{what} is not an unsigned 64-bit number: {number}")
+                raise FormatError(f"{what} is not an unsigned 64-bit number: {number}")
         if _BAD_SEGMENT.search(path):
-            raise Malformed(f"not the path of a save below the root: {spell(path)}")
+            raise FormatError(f"not the path of a save below the root: {to_text(path)}")
         from base64 import b32encode  # noqa: PLC0415  (start-up: who resolves makes no name)
 
         encoded = b32encode(path).rstrip(b"=")
@@ -48,33 +48,33 @@ class Entry(NamedTuple):
 
     @classmethod
     def parse(cls, name: bytes) -> Entry:
-        """The entry that `name` says. Raises Malformed for every text that `of` never gives."""
+        """The entry that `name` says. Raises FormatError for every text that `of` never gives."""
         match = _NAME.match(name)
         if match is None:
-            raise Malformed(f"not the name of a publication: {spell(name)}")
+            raise FormatError(f"not the name of a publication: {to_text(name)}")
         epoch, step, encoded = match.groups()
         size = len(encoded) * 5 // 8
         number = int(encoded.translate(_AS_DIGITS) or b"0", 32) >> len(encoded) * 5 % 8
         path = number.to_bytes(size, "big")
         entry = cls(name, int(epoch), int(step), path)
         if entry.epoch > MAX_UINT64 or entry.step > MAX_UINT64:
-            raise Malformed(f"a number in the name of a publication is over 2^64-1: {spell(name)}")
+            raise FormatError(f"a number in the name of a publication is over 2^64-1: {to_text(name)}")
         if _BAD_SEGMENT.search(path):
-            raise Malformed(f"the name of a publication says a path that no save has: {spell(name)}")
+            raise FormatError(f"the name of a publication says a path that no save has: {to_text(name)}")
         return entry
 
 
-def spell(text: bytes) -> str:
+def to_text(text: bytes) -> str:
     """Bytes as text for a message; what is not UTF-8 survives as surrogates until it is printed."""
     return text.decode("utf-8", "surrogateescape")
 
 
-def refuse_unpublishable(path: bytes) -> None:
-    """Raises Misconfigured for paths that parse but must never be written (L8)."""
+def validate_save_path(path: bytes) -> None:
+    """Raises ConfigError for paths that parse but must never be written (L8)."""
     if path == b"prune" or path.startswith(b"prune/"):
-        raise Misconfigured(f"the folder prune is publish's own and holds no save: {spell(path)}")
-    if _UNSPEAKABLE.search(path):
-        raise Misconfigured(f"a save's path may not hold a control character: {spell(path)}")
+        raise ConfigError(f"the folder prune is publish's own and holds no save: {to_text(path)}")
+    if _CONTROL_CHARS.search(path):
+        raise ConfigError(f"a save's path may not hold a control character: {to_text(path)}")
 
 
 def overlap(one: bytes, other: bytes) -> bool:

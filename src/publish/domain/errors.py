@@ -19,15 +19,15 @@ class UsageError(PublishError):
     """The command line or an E variable is wrong; nothing was looked at (exit 2)."""
 
 
-class Misconfigured(PublishError):
+class ConfigError(PublishError):
     """What the user named is wrong or not there: a root, a save, a proxy. Final."""
 
 
-class Malformed(PublishError):
+class FormatError(PublishError):
     """A name or a file breaks its format. Final until somebody mends it."""
 
 
-class OutOfTime(PublishError):
+class TimedOut(PublishError):
     """The verb's or the scan's `-timeout` ran out; a write under way may have happened."""
 
 
@@ -35,7 +35,7 @@ class CredentialsError(PublishError):
     """`-creds`, or what it found, is wrong; the text names source and field, never a value."""
 
 
-class SourceAbsent(CredentialsError):
+class SourceUnavailable(CredentialsError):
     """The source is not on this node: the next one is tried."""
 
 
@@ -43,15 +43,15 @@ class StoreFault(PublishError):
     """A request to the store did not do what was asked."""
 
 
-class AlreadyThere(StoreFault):
+class AlreadyExists(StoreFault):
     """The name is taken. Nothing was written; the first holder is untouched."""
 
 
-class Unavailable(StoreFault):
+class NotApplied(StoreFault):
     """The request certainly had no effect, and may succeed when it is sent again."""
 
 
-class Unreachable(Unavailable):
+class Unreachable(NotApplied):
     """No connection could be made at all (refused, no such name, no route)."""
 
 
@@ -63,7 +63,7 @@ class Conflict(StoreFault):
     """Another conditional put for the same name is in flight; nothing was written."""
 
 
-class Refused(StoreFault):
+class CredentialsRejected(StoreFault):
     """The store does not accept the credentials. Nothing was written."""
 
     def __init__(self, message: str, code: str) -> None:
@@ -72,11 +72,11 @@ class Refused(StoreFault):
         self.code = code
 
 
-class Denied(StoreFault):
+class PermanentFault(StoreFault):
     """The store will not do this, now or later: permissions, quota, not implemented."""
 
 
-class BehindLink(StoreFault):
+class SymlinkInPath(StoreFault):
     """A symbolic link stands on the way to what was to be removed. Nothing was removed.
 
     `link` is the link's path relative to the root.

@@ -18,7 +18,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-class Area(Enum):
+class Namespace(Enum):
     """A folder of names directly below the root."""
 
     PUB = b"pub"
@@ -33,7 +33,7 @@ class Page(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """What one call of `remove_save` did: whether it found anything, and whether some of it is left."""
+    """What one call of `remove_tree` did: whether it found anything, and whether some of it is left."""
 
     found: bool
     more: bool
@@ -42,43 +42,43 @@ class Removal(NamedTuple):
 class Store(Protocol):
     """The checkpoint root."""
 
-    def names(self, area: Area, after: str | None) -> Page:
+    def list_entries(self, area: Namespace, after: str | None) -> Page:
         """What stands in an area, in no order, foreign names included.
 
         An area that is not there has no names. A name that stood there before the first page
         was asked for and still does after the last is on exactly one page.
-        Raises Malformed for an area or a member that cannot be one (L4, L5), and Misconfigured,
-        or Denied where only the store can tell, when the root itself is gone.
+        Raises FormatError for an area or a member that cannot be one (L4, L5), and ConfigError,
+        or PermanentFault where only the store can tell, when the root itself is gone.
         """
 
-    def refuse_oversized(self, name: bytes) -> None:
-        """Raises Misconfigured, saying the limit, if no entry of this name fits (L8). No request."""
+    def check_name_length(self, name: bytes) -> None:
+        """Raises ConfigError, saying the limit, if no entry of this name fits (L8). No request."""
 
-    def create(self, area: Area, name: bytes) -> None:
+    def create(self, area: Namespace, name: bytes) -> None:
         """Makes the empty `name`, exclusively: of any number of racers exactly one returns.
 
-        Durable on return, and also on AlreadyThere. Makes the area if need be.
-        Raises AlreadyThere, Conflict, OutcomeUnknown (perhaps written), or what stopped it.
+        Durable on return, and also on AlreadyExists. Makes the area if need be.
+        Raises AlreadyExists, Conflict, OutcomeUnknown (perhaps written), or what stopped it.
         """
 
-    def remove(self, area: Area, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+    def remove(self, area: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """Removes names (at most 1,000); a name that is not there is no fault. Idempotent.
 
         Durable on return for all but those it returns, each with what stopped it.
         Raises where the request as a whole failed (some names may be gone).
         """
 
-    def has_save(self, path: bytes) -> bool:
+    def save_exists(self, path: bytes) -> bool:
         """Whether something is there to publish: a folder or a file (publish.2)."""
 
-    def folders(self, path: bytes, after: str | None) -> Page:
+    def list_directories(self, path: bytes, after: str | None) -> Page:
         """Names of the folders directly in `path` (b"": the root); links are none of them.
 
-        A `path` that is not there has none. Raises Misconfigured when the root is gone, or
+        A `path` that is not there has none. Raises ConfigError when the root is gone, or
         `path` is no folder.
         """
 
-    def is_there(self, path: bytes) -> bool:
+    def exists(self, path: bytes) -> bool:
         """Whether anything stands at a path: a file, or whatever else the store can hold."""
 
     def size(self, path: bytes) -> int | None:
@@ -87,17 +87,17 @@ class Store(Protocol):
     def read(self, path: bytes) -> Iterator[bytes] | None:
         """A regular file's content, in parts; None if nothing is there. Parts may raise as well.
 
-        Raises Malformed for what is not a regular file or cannot be read.
+        Raises FormatError for what is not a regular file or cannot be read.
         """
 
-    def remove_save(self, path: bytes, first: Sequence[bytes]) -> Removal:
+    def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """Removes a folder with all below it, or a file, as far as one call goes. Idempotent.
 
         The files `first` directly in the folder are gone, durably where the store can tell,
         before any other is touched. Links inside are removed as links. A link on the way to
-        `path`, or `path` itself being one, raises BehindLink with nothing removed; a link that
+        `path`, or `path` itself being one, raises SymlinkInPath with nothing removed; a link that
         is swapped in meanwhile never leads outside.
-        What cannot be removed is raised, as Denied, after the rest is gone.
+        What cannot be removed is raised, as PermanentFault, after the rest is gone.
         Raises OutcomeUnknown only when something was found. Durable on return.
         """
 
@@ -112,17 +112,17 @@ class Clock(Protocol):
         """Returns when `seconds` have passed."""
 
 
-class Entropy(Protocol):
+class Random(Protocol):
     """Chance, for jitter and for names nobody else has."""
 
-    def between(self, low: float, high: float) -> float:
+    def uniform(self, low: float, high: float) -> float:
         """A number from `low` to `high`, evenly spread."""
 
     def token(self) -> str:
         """A fresh name of at least 64 random bits, in lower-case letters and digits."""
 
 
-class Parallel(Protocol):
+class ParallelMap(Protocol):
     """The builtin `map`, or one that works on several items at a time."""
 
     def __call__(self, work: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:

@@ -10,25 +10,25 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple, Protocol, TypeVar
 
 from publish.domain.entry import Entry
-from publish.domain.errors import AlreadyThere, Conflict, OutOfTime, PublishError, StoreFault, Unreachable
-from publish.domain.ports import Area, Entropy, Page, Parallel
-from publish.domain.requests import Requests, pages
+from publish.domain.errors import AlreadyExists, Conflict, PublishError, StoreFault, TimedOut, Unreachable
+from publish.domain.ports import Namespace, Page, ParallelMap, Random
+from publish.domain.retrying_store import Requests, pages
 
 T = TypeVar("T")
 
 # As many writers as race for one name.
 WRITERS = 8
-_DISHONOURED = "the store does not honour conditional writes (If-None-Match: *)"
+_NOT_HONOURED = "the store does not honour conditional writes (If-None-Match: *)"
 
 
-class Scratch(Protocol):
+class ProbeStore(Protocol):
     """What the probe asks of a store, beyond its log: objects beside `pub/`, by path below the root.
 
     Each call is one attempt, and raises as `ports.Store` says.
     """
 
     def put(self, path: bytes, body: bytes, *, only_if_new: bool) -> None:
-        """Writes an object. `only_if_new`: exclusively, raising AlreadyThere or Conflict."""
+        """Writes an object. `only_if_new`: exclusively, raising AlreadyExists or Conflict."""
 
     def read(self, path: bytes) -> Iterator[bytes] | None:
         """An object's content, in parts; None if it is not there."""
@@ -36,7 +36,7 @@ class Scratch(Protocol):
     def delete(self, path: bytes) -> None:
         """Removes an object, where there. Idempotent."""
 
-    def names(self, area: Area, after: str | None) -> Page:
+    def list_entries(self, area: Namespace, after: str | None) -> Page:
         """As `ports.Store.names`."""
 
 
@@ -51,16 +51,16 @@ class _Writer(NamedTuple):
     let_in: bool
 
 
-def probe(ask: Requests, scratch: Scratch, entropy: Entropy, parallel: Parallel) -> None:
+def probe(ask: Requests, scratch: ProbeStore, entropy: Random, parallel: ParallelMap) -> None:
     """Returns if the store can hold a log. `parallel` has all of the race's writers at work at once.
 
-    Raises ProbeFailed, or OutOfTime, naming the step: write, read, conditional write, list, delete.
+    Raises ProbeFailed, or TimedOut, naming the step: write, read, conditional write, list, delete.
     """
     _Probe(ask, scratch, parallel, entropy.token()).run()
 
 
 class _Probe:
-    def __init__(self, ask: Requests, scratch: Scratch, parallel: Parallel, token: str) -> None:
+    def __init__(self, ask: Requests, scratch: ProbeStore, parallel: ParallelMap, token: str) -> None:
         self._requests = ask
         self._scratch = scratch
         self._parallel = parallel
@@ -93,16 +93,18 @@ class _Probe:
             self._write_again()
             self._race_for_one_name()
         with _step("list"):
-            for name in pages(self._requests, "probe: list", lambda _, after: self._scratch.names(Area.PUB, after)):
+            for name in pages(
+                self._requests, "probe: list", lambda _, after: self._scratch.list_entries(Namespace.PUB, after)
+            ):
                 Entry.parse(name)
         with _step("delete"):
             self._delete("delete", self._object)
             self._delete("delete", self._race)
 
     def _write_again(self) -> None:
-        with suppress(AlreadyThere):
+        with suppress(AlreadyExists):
             self._put("conditional write", self._object, b"again: " + self._body, only_if_new=True)
-            raise ProbeFailed(f"{_DISHONOURED}: it wrote over an object that was there")
+            raise ProbeFailed(f"{_NOT_HONOURED}: it wrote over an object that was there")
 
     def _race_for_one_name(self) -> None:
         bodies = [b"writer %d of the race, %s" % (number, self._body) for number in range(WRITERS)]
@@ -111,12 +113,12 @@ class _Probe:
         # A writer whose first reply was lost may be told that its own object is in its way.
         winners = [writer for writer in writers if writer.let_in or writer.body == kept]
         if len(winners) != 1 or winners[0].body != kept:
-            raise ProbeFailed(f"{_DISHONOURED} when writers race: {len(winners)} of {WRITERS} got the same name")
+            raise ProbeFailed(f"{_NOT_HONOURED} when writers race: {len(winners)} of {WRITERS} got the same name")
 
     def _write_in_race(self, body: bytes) -> _Writer:
         try:
             self._put("conditional write", self._race, body, only_if_new=True)
-        except (AlreadyThere, Conflict):
+        except (AlreadyExists, Conflict):
             return _Writer(body, let_in=False)
         return _Writer(body, let_in=True)
 
@@ -142,7 +144,7 @@ def _step(name: str) -> Iterator[None]:
     """Puts the step's name before what fails in it; running out of time names it already."""
     try:
         yield
-    except OutOfTime:
+    except TimedOut:
         raise
     except PublishError as fault:
         raise ProbeFailed(f"probe: {name}: {fault}") from fault

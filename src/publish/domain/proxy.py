@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from publish.domain.errors import Misconfigured
-from publish.domain.origin import parse_origin
+from publish.domain.errors import ConfigError
+from publish.domain.server_url import parse_origin
 
 
 def check(url: str) -> str:
-    """The URL of a proxy, fit to be used (P2). Raises Misconfigured, whose text quotes nothing of it."""
+    """The URL of a proxy, fit to be used (P2). Raises ConfigError, whose text quotes nothing of it."""
     try:
         return str(parse_origin(url))
-    except Misconfigured as fault:
-        raise Misconfigured(f"a proxy is http://HOST[:PORT] or https://HOST[:PORT] and nothing more: {fault}") from None
+    except ConfigError as fault:
+        raise ConfigError(f"a proxy is http://HOST[:PORT] or https://HOST[:PORT] and nothing more: {fault}") from None

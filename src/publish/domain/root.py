@@ -7,8 +7,8 @@ from collections.abc import Callable
 from posixpath import normpath
 from typing import NamedTuple
 
-from publish.domain.entry import spell
-from publish.domain.errors import Misconfigured
+from publish.domain.entry import to_text
+from publish.domain.errors import ConfigError
 
 _BUCKET = re.compile(rb"[A-Za-z0-9._-]{3,255}\Z")
 _BAD_PREFIX = re.compile(rb"(?:\A|/)\.{0,2}(?:/|\Z)|[?#\x00-\x1f\x7f]")
@@ -32,11 +32,11 @@ class PosixRoot(NamedTuple):
 
         `is_root` tells whether an absolute path leads to the root's own directory, so that a
         root behind a link is found from either side. Links below the root are not looked at.
-        Raises Misconfigured for what is not under the root.
+        Raises ConfigError for what is not under the root.
         """
         # Any URL: taken for a relative path it would be quoted, with a password in it, as what is not there.
         if _URL.match(save):
-            raise Misconfigured(f"the root is a directory and this is not a path in it: {_refused(save)}")
+            raise ConfigError(f"the root is a directory and this is not a path in it: {_refused(save)}")
         absolute = absolutize(save, cwd)
         for ancestor in (self.path, *filter(is_root, _ancestors(absolute))):
             if absolute == ancestor:
@@ -44,8 +44,8 @@ class PosixRoot(NamedTuple):
             inside = ancestor.rstrip(b"/") + b"/"
             if absolute.startswith(inside):
                 return absolute[len(inside) :]
-        against = "" if save.startswith(b"/") else f" (which is {spell(absolute)})"
-        raise Misconfigured(f"not under the root {spell(self.path)}: {_refused(save)}{against}")
+        against = "" if save.startswith(b"/") else f" (which is {to_text(absolute)})"
+        raise ConfigError(f"not under the root {to_text(self.path)}: {_refused(save)}{against}")
 
 
 class S3Root(NamedTuple):
@@ -66,11 +66,11 @@ class S3Root(NamedTuple):
         if url == root:
             return b""
         if not url.startswith(root + b"/"):
-            raise Misconfigured(f"not an s3:// URL under the root {spell(root)}: {_refused(save)}")
+            raise ConfigError(f"not an s3:// URL under the root {to_text(root)}: {_refused(save)}")
         try:
             url.decode()
         except UnicodeDecodeError as error:
-            raise Misconfigured(f"a key on S3 is UTF-8 and this is not: {_refused(save)}") from error
+            raise ConfigError(f"a key on S3 is UTF-8 and this is not: {_refused(save)}") from error
         return url[len(root) + 1 :]
 
 
@@ -78,7 +78,7 @@ Root = PosixRoot | S3Root
 
 
 def parse_root(text: bytes, cwd: bytes, is_same: Callable[[bytes, bytes], bool]) -> Root:
-    """What `-checkpoint` means (R2 to R4). Raises Misconfigured.
+    """What `-checkpoint` means (R2 to R4). Raises ConfigError.
 
     `is_same` tells whether two absolute paths lead to one directory: after a link, `..` is not what
     its text says, and a root in the wrong place would look like a job that has not begun.
@@ -86,7 +86,7 @@ def parse_root(text: bytes, cwd: bytes, is_same: Callable[[bytes, bytes], bool])
     if text.startswith(b"s3://"):
         return _parse_s3(text)
     if not text.startswith(b"/") and b":" in text.split(b"/", 1)[0]:
-        raise Misconfigured(
+        raise ConfigError(
             "the root is neither a directory nor s3://BUCKET/PREFIX "
             f"(write ./ in front if a path is meant): {_refused(text)}"
         )
@@ -101,21 +101,21 @@ def _parse_s3(text: bytes) -> S3Root:
     bucket, _, prefix = text.removeprefix(b"s3://").partition(b"/")
     prefix = prefix.rstrip(b"/")
     if not _BUCKET.match(bucket):
-        raise Misconfigured(f"the bucket of an S3 root is 3 to 255 of A-Z a-z 0-9 . _ -: {_refused(text)}")
+        raise ConfigError(f"the bucket of an S3 root is 3 to 255 of A-Z a-z 0-9 . _ -: {_refused(text)}")
     if _BAD_PREFIX.search(prefix):
-        raise Misconfigured(
+        raise ConfigError(
             "the prefix of an S3 root is not empty and has no empty, . or .. segment, "
             f"no ?, no # and no control character: {_refused(text)}"
         )
     try:
         return S3Root(bucket.decode(), prefix.decode())
     except UnicodeDecodeError as error:
-        raise Misconfigured(f"the prefix of an S3 root is UTF-8: {_refused(text)}") from error
+        raise ConfigError(f"the prefix of an S3 root is UTF-8: {_refused(text)}") from error
 
 
 def _refused(text: bytes) -> str:
     """What was refused, for a message: without all that may be the userinfo of a URL (F9)."""
-    return spell(_USERINFO.sub(b"://", text))
+    return to_text(_USERINFO.sub(b"://", text))
 
 
 def absolutize(path: bytes, cwd: bytes) -> bytes:

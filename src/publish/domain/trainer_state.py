@@ -12,7 +12,7 @@ import re
 from codecs import getincrementaldecoder
 from collections.abc import Iterable
 
-from publish.domain.errors import Malformed
+from publish.domain.errors import FormatError
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 1000
@@ -66,7 +66,7 @@ _LONGEST_STEP_KEY = 6 * len(_STEP_KEY)
 def global_step(parts: Iterable[bytes]) -> int | None:
     """The `global_step` of the document that `parts` make up; None: it is cut off before its end.
 
-    Raises Malformed, whose text is the fault alone, for what is neither.
+    Raises FormatError, whose text is the fault alone, for what is neither.
     """
     reader = _Reader()
     decoder = getincrementaldecoder("utf-8")()
@@ -74,11 +74,11 @@ def global_step(parts: Iterable[bytes]) -> int | None:
     for part in parts:
         size += len(part)
         if size > MAX_BYTES:
-            raise Malformed(f"larger than {MAX_BYTES} bytes")
+            raise FormatError(f"larger than {MAX_BYTES} bytes")
         try:
             reader.feed(decoder.decode(part))
         except UnicodeDecodeError as error:
-            raise Malformed("not UTF-8") from error
+            raise FormatError("not UTF-8") from error
     unfinished_character, _ = decoder.getstate()
     return reader.close(b"" if reader.in_string else unfinished_character)
 
@@ -98,7 +98,7 @@ class _Reader:
         self._is_object = False
 
     def feed(self, text: str) -> None:
-        """Takes in the next characters. Raises Malformed where no document goes on like this."""
+        """Takes in the next characters. Raises FormatError where no document goes on like this."""
         self._text += text
         at = 0
         while at < len(self._text):
@@ -123,9 +123,9 @@ class _Reader:
         if self._next != _END:
             return None
         if not self._is_object:
-            raise Malformed("not an object")
+            raise FormatError("not an object")
         if self._step is None:
-            raise Malformed("no 64-bit integer global_step in it")
+            raise FormatError("no 64-bit integer global_step in it")
         return self._step
 
     def _token(self, at: int) -> int | None:
@@ -163,7 +163,7 @@ class _Reader:
 
     def _open_bracket(self, char: str) -> None:
         if len(self._open) == MAX_DEPTH:
-            raise Malformed(f"nested deeper than {MAX_DEPTH}")
+            raise FormatError(f"nested deeper than {MAX_DEPTH}")
         self._is_object = self._is_object or (not self._open and char == "{")
         self._set_step(None)
         self._open += char
@@ -173,7 +173,7 @@ class _Reader:
         match = _WORD.match(self._text, at)
         word = match[0] if match else ""
         if len(word) > MAX_NUMBER:
-            raise Malformed(f"a number of more than {MAX_NUMBER} characters, at character {self._passed + at}")
+            raise FormatError(f"a number of more than {MAX_NUMBER} characters, at character {self._passed + at}")
         end = at + len(word)
         if word and end == len(self._text):
             return None
@@ -214,13 +214,13 @@ class _Reader:
             self._step = integer
             self._value_is_step = False
 
-    def _broken(self, at: int) -> Malformed:
+    def _broken(self, at: int) -> FormatError:
         where = f"at character {self._passed + at}"
         if self._passed + at == 0 and self._text.startswith("\ufeff"):
-            return Malformed("begins with a byte order mark")
+            return FormatError("begins with a byte order mark")
         if self._next == _END:
-            return Malformed(f"something follows the document {where}")
-        return Malformed(f"not JSON {where}")
+            return FormatError(f"something follows the document {where}")
+        return FormatError(f"not JSON {where}")
 
 
 def _is_scalar(word: str) -> bool:

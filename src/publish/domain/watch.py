@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from publish.domain.append import append, check
-from publish.domain.entry import Entry, spell
-from publish.domain.errors import Malformed
-from publish.domain.ports import Area, Report
-from publish.domain.requests import Requests, entries, pages
+from publish.domain.entry import Entry, to_text
+from publish.domain.errors import FormatError
+from publish.domain.frameworks import Framework, Save
+from publish.domain.ports import Namespace, Report
+from publish.domain.publish import append, check
+from publish.domain.retrying_store import Requests, entries, pages
 from publish.domain.root import Root
-from publish.domain.saves import Framework, Save
 
 
 class Watch:
@@ -30,12 +30,12 @@ class Watch:
         self._done: set[Entry] = set()
 
     def begin(self) -> None:
-        """Reads the log, once. Raises Malformed for a name in it that does not parse (L4).
+        """Reads the log, once. Raises FormatError for a name in it that does not parse (L4).
 
-        Raises Misconfigured where no save in this folder could ever be published (L8).
+        Raises ConfigError where no save in this folder could ever be published (L8).
         """
         check(self._ask, Entry.of(self._epoch, 0, self._inside() + self._framework.shortest))
-        self._done.update(entry for entry in entries(self._ask, Area.PUB) if entry.epoch == self._epoch)
+        self._done.update(entry for entry in entries(self._ask, Namespace.PUB) if entry.epoch == self._epoch)
 
     def scan(self) -> None:
         """Publishes every complete save that is not yet published.
@@ -54,8 +54,8 @@ class Watch:
         inside = self._inside()
         names = pages(
             self._ask,
-            f"list {spell(inside) or 'the root'}",
-            lambda store, after: store.folders(self._saves, after),
+            f"list {to_text(inside) or 'the root'}",
+            lambda store, after: store.list_directories(self._saves, after),
         )
         steps = ((self._framework.step_of(name), name) for name in names)
         return sorted(Save(step, inside + name) for step, name in steps if step is not None)
@@ -66,5 +66,5 @@ class Watch:
     def _is_complete(self, save: Save) -> bool:
         try:
             return self._framework.is_complete(self._ask, save)
-        except Malformed as fault:
-            raise Malformed(f"{spell(self._root.render(save.path))}/{fault}") from fault
+        except FormatError as fault:
+            raise FormatError(f"{to_text(self._root.render(save.path))}/{fault}") from fault

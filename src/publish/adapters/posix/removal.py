@@ -11,24 +11,24 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from publish.adapters.posix.files import DIRECTORY, opened, sync_directory
-from publish.domain.entry import spell
-from publish.domain.errors import BehindLink, Denied, Misconfigured
+from publish.adapters.posix.fds import DIRECTORY, opened, sync_directory
+from publish.domain.entry import to_text
+from publish.domain.errors import ConfigError, PermanentFault, SymlinkInPath
 
 _DIRECTORY_ITSELF = DIRECTORY | os.O_NOFOLLOW
 # Each level holds a descriptor, and a process has 1,024 of them as a rule.
 _DEEPEST = 400
 
 
-class _NotThereError(Exception):
+class _Missing(Exception):
     """Nothing stands at the path."""
 
 
 def remove(root: bytes, path: bytes, first: Sequence[bytes]) -> bool:
     """Removes the file or folder at `path`, its files `first` before all others; returns whether it was there.
 
-    Raises BehindLink, Misconfigured where the root is gone, OSError for a way that cannot be
-    gone, and Denied: when one of `first` cannot be removed, and nothing is; when something
+    Raises SymlinkInPath, ConfigError where the root is gone, OSError for a way that cannot be
+    gone, and PermanentFault: when one of `first` cannot be removed, and nothing is; when something
     else cannot, and all the rest is.
     """
     *above, name = path.split(b"/")
@@ -36,7 +36,7 @@ def remove(root: bytes, path: bytes, first: Sequence[bytes]) -> bool:
         with _down(root, above) as parent:
             _Removal(parent, path).run(name, first)
             sync_directory(parent)
-    except _NotThereError:
+    except _Missing:
         return False
     return True
 
@@ -47,7 +47,7 @@ def _down(root: bytes, components: Sequence[bytes]) -> Iterator[int]:
     try:
         directory = os.open(root, DIRECTORY)
     except FileNotFoundError as error:
-        raise Misconfigured(f"the root is not there any more: {spell(root)}") from error
+        raise ConfigError(f"the root is not there any more: {to_text(root)}") from error
     try:
         for depth, component in enumerate(components, 1):
             below = _enter(directory, component, b"/".join(components[:depth]))
@@ -65,20 +65,20 @@ def _enter(directory: int, component: bytes, path: bytes) -> int:
             try:
                 return os.open(component, _DIRECTORY_ITSELF, dir_fd=directory)
             except FileNotFoundError:
-                raise _NotThereError from None
+                raise _Missing from None
         # A link or a file; or a directory again, when it was swapped in the meantime.
         if not stat.S_ISDIR(_mode(directory, component, path)):
-            raise _NotThereError
+            raise _Missing
 
 
 def _mode(directory: int, name: bytes, path: bytes) -> int:
-    """The mode of what stands there. Raises BehindLink for a link."""
+    """The mode of what stands there. Raises SymlinkInPath for a link."""
     try:
         mode = os.lstat(name, dir_fd=directory).st_mode
     except FileNotFoundError:
-        raise _NotThereError from None
+        raise _Missing from None
     if stat.S_ISLNK(mode):
-        raise BehindLink(path)
+        raise SymlinkInPath(path)
     return mode
 
 
@@ -104,7 +104,7 @@ class _Removal:
         if self._faults:
             path, fault = self._faults[0]
             more = f" (and {len(self._faults) - 1} more)" if len(self._faults) > 1 else ""
-            raise Denied(f"{fault}: {spell(path)}{more}")
+            raise PermanentFault(f"{fault}: {to_text(path)}{more}")
 
     def _remove_first(self, directory: int, names: Sequence[bytes]) -> None:
         """Removes files, durably, before anything else goes."""
@@ -114,8 +114,8 @@ class _Removal:
             except (FileNotFoundError, IsADirectoryError):
                 continue
             except OSError as error:
-                marker = spell(self._path + b"/" + name)
-                raise Denied(f"{error.strerror}, so nothing of the save is removed: {marker}") from error
+                marker = to_text(self._path + b"/" + name)
+                raise PermanentFault(f"{error.strerror}, so nothing of the save is removed: {marker}") from error
         sync_directory(directory)
 
     def _empty(self, directory: int, path: bytes, depth: int) -> None:

@@ -8,10 +8,10 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from publish.adapters.posix.files import DIRECTORY, held, opened, sync_directory
-from publish.domain.entry import spell
-from publish.domain.errors import AlreadyThere, Denied, Malformed, Misconfigured, StoreFault
-from publish.domain.ports import Area, Page, Removal
+from publish.adapters.posix.fds import DIRECTORY, held, opened, sync_directory
+from publish.domain.entry import to_text
+from publish.domain.errors import AlreadyExists, ConfigError, FormatError, PermanentFault, StoreFault
+from publish.domain.ports import Namespace, Page, Removal
 
 # limits.h; Linux filesystems, NFS, Lustre and GPFS all have this one.
 _NAME_MAX = 255
@@ -36,14 +36,14 @@ class PosixStore:
     """The Store port on a directory."""
 
     def __init__(self, root: bytes) -> None:
-        """`root` is absolute. Raises Misconfigured unless it is there and a directory (R4)."""
+        """`root` is absolute. Raises ConfigError unless it is there and a directory (R4)."""
         self._root = root
         self._require_root()
 
-    def names(self, area: Area, after: str | None) -> Page:  # noqa: ARG002  (one page holds all)
+    def list_entries(self, area: Namespace, after: str | None) -> Page:  # noqa: ARG002  (one page holds all)
         """One scan; a name that goes away meanwhile may be missing."""
         folder = self._path(area.value)
-        with _answered(f"list {spell(folder)}"):
+        with _answered(f"list {to_text(folder)}"):
             try:
                 with os.scandir(folder) as scan:
                     return Page([entry.name for entry in scan if _is_regular(entry)], None)
@@ -57,34 +57,34 @@ class PosixStore:
                 self._require_root()
                 raise _no_directory(folder) from None
 
-    def refuse_oversized(self, name: bytes) -> None:
+    def check_name_length(self, name: bytes) -> None:
         """NAME_MAX bounds the name; it leaves 133 bytes to the path."""
         if len(name) > _NAME_MAX:
-            raise Misconfigured(
+            raise ConfigError(
                 f"the save's path is too long: its entry would be a file name of {len(name)} bytes "
                 f"and the limit is {_NAME_MAX}, which leaves 133 to the path below the root"
             )
 
-    def create(self, area: Area, name: bytes) -> None:
+    def create(self, area: Namespace, name: bytes) -> None:
         """open(2) with O_CREAT and O_EXCL; then the file, its folder and the root are synced.
 
         The root is synced each time: another process may have made the folder a moment ago.
         """
         folder = self._path(area.value)
-        with _answered(f"create {spell(folder)}/{spell(name)}"), held(self._open_area(folder)) as directory:
+        with _answered(f"create {to_text(folder)}/{to_text(name)}"), held(self._open_area(folder)) as directory:
             taken = not _is_created(directory, name)
             with _answered("it is there, but may not survive a crash until this is run again"):
                 _sync_file(folder, directory, name)
                 sync_directory(directory)
                 self._sync_root()
         if taken:
-            raise AlreadyThere(f"there is already: {spell(name)}")
+            raise AlreadyExists(f"there is already: {to_text(name)}")
 
-    def remove(self, area: Area, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+    def remove(self, area: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """unlink(2) of each, then one sync of the folder."""
         faults: dict[bytes, StoreFault] = {}
         folder = self._path(area.value)
-        with _answered(f"remove from {spell(folder)}"):
+        with _answered(f"remove from {to_text(folder)}"):
             try:
                 with opened(folder, DIRECTORY) as directory:
                     for name in names:
@@ -93,16 +93,16 @@ class PosixStore:
                         except FileNotFoundError:
                             continue
                         except OSError as error:
-                            faults[name] = Denied(os.strerror(error.errno or 0))
+                            faults[name] = PermanentFault(os.strerror(error.errno or 0))
                     sync_directory(directory)
             except FileNotFoundError:
                 self._require_root()
         return faults
 
-    def has_save(self, path: bytes) -> bool:
+    def save_exists(self, path: bytes) -> bool:
         """stat(2), links followed: what lies behind one is the user's business (publish.3)."""
         absolute = self._path(path)
-        with _answered(f"look at {spell(absolute)}"):
+        with _answered(f"look at {to_text(absolute)}"):
             try:
                 mode = os.stat(absolute).st_mode
             except OSError as error:
@@ -111,10 +111,10 @@ class PosixStore:
                 raise
         return stat.S_ISDIR(mode) or stat.S_ISREG(mode)
 
-    def folders(self, path: bytes, after: str | None) -> Page:  # noqa: ARG002  (one page holds all)
+    def list_directories(self, path: bytes, after: str | None) -> Page:  # noqa: ARG002  (one page holds all)
         """One scan."""
         folder = self._path(path)
-        with _answered(f"list {spell(folder)}"):
+        with _answered(f"list {to_text(folder)}"):
             try:
                 with os.scandir(folder) as scan:
                     return Page([entry.name for entry in scan if entry.is_dir(follow_symlinks=False)], None)
@@ -123,9 +123,9 @@ class PosixStore:
                 return Page([], None)
             except NotADirectoryError:
                 self._require_root()
-                raise Misconfigured(f"the folder of the saves is no directory: {spell(folder)}") from None
+                raise ConfigError(f"the folder of the saves is no directory: {to_text(folder)}") from None
 
-    def is_there(self, path: bytes) -> bool:
+    def exists(self, path: bytes) -> bool:
         """lstat(2)."""
         return self._status(path) is not None
 
@@ -142,22 +142,22 @@ class PosixStore:
             if error.errno in _NOT_THERE:
                 return None
             if error.errno in (errno.ELOOP, errno.ENXIO):
-                raise Malformed("not a regular file") from error
-            raise Malformed(f"not readable: {error.strerror}") from error
+                raise FormatError("not a regular file") from error
+            raise FormatError(f"not readable: {error.strerror}") from error
         parts = _parts(file)
         next(parts)
         return parts
 
-    def remove_save(self, path: bytes, first: Sequence[bytes]) -> Removal:
+    def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """Goes down one component at a time, each opened from the one above without following links."""
         from publish.adapters.posix.removal import remove  # noqa: PLC0415  (prune alone pays for it)
 
-        with _answered(f"remove {spell(self._path(path))}"):
+        with _answered(f"remove {to_text(self._path(path))}"):
             return Removal(found=remove(self._root, path, first), more=False)
 
     def _status(self, path: bytes) -> os.stat_result | None:
         absolute = self._path(path)
-        with _answered(f"look at {spell(absolute)}"):
+        with _answered(f"look at {to_text(absolute)}"):
             try:
                 return os.lstat(absolute)
             except OSError as error:
@@ -193,14 +193,14 @@ class PosixStore:
 
     def _require_root(self) -> None:
         if not os.path.isdir(self._root):
-            raise Misconfigured(f"the root is not there or no directory (is it mounted?): {spell(self._root)}")
+            raise ConfigError(f"the root is not there or no directory (is it mounted?): {to_text(self._root)}")
 
 
 def _parts(file: int) -> Iterator[bytes]:
     """The file in parts, closed however the reading ends; the first step only gets it going."""
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise Malformed("not a regular file")
+            raise FormatError("not a regular file")
         yield b""
         while part := _read(file):
             yield part
@@ -214,16 +214,16 @@ def _read(file: int) -> bytes:
     except OSError as error:
         if error.errno in _NOT_THERE:
             return b""
-        raise Malformed(f"not readable: {error.strerror}") from error
+        raise FormatError(f"not readable: {error.strerror}") from error
 
 
 def _is_regular(entry: os.DirEntry[bytes]) -> bool:
-    """Whether it counts; False for one that has gone meanwhile. Raises Malformed for what is no file."""
+    """Whether it counts; False for one that has gone meanwhile. Raises FormatError for what is no file."""
     if entry.is_file(follow_symlinks=False):
         return True
     if not os.path.lexists(entry.path):
         return False
-    raise Malformed(f"not a regular file, so no entry: {spell(entry.path)}")
+    raise FormatError(f"not a regular file, so no entry: {to_text(entry.path)}")
 
 
 def _is_created(directory: int, name: bytes) -> bool:
@@ -238,16 +238,16 @@ def _is_created(directory: int, name: bytes) -> bool:
 def _sync_file(folder: bytes, directory: int, name: bytes) -> None:
     """Makes an entry durable, whoever made it: another process may not have come so far.
 
-    Raises Malformed where it is no regular file.
+    Raises FormatError where it is no regular file.
     """
     if not stat.S_ISREG(os.lstat(name, dir_fd=directory).st_mode):
-        raise Malformed(f"not a regular file, so no entry: {spell(folder)}/{spell(name)}")
+        raise FormatError(f"not a regular file, so no entry: {to_text(folder)}/{to_text(name)}")
     with suppress(PermissionError), opened(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, directory) as file:
         os.fsync(file)
 
 
-def _no_directory(folder: bytes) -> Malformed:
-    return Malformed(f"a dangling link, or no directory: {spell(folder)}")
+def _no_directory(folder: bytes) -> FormatError:
+    return FormatError(f"a dangling link, or no directory: {to_text(folder)}")
 
 
 @contextmanager
@@ -256,4 +256,4 @@ def _answered(step: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise Denied(f"{step}: {error.strerror}") from error
+        raise PermanentFault(f"{step}: {error.strerror}") from error

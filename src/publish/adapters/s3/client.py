@@ -45,11 +45,11 @@ _UNREAD = re.compile(
 _IS_TRUNCATED = re.compile(rb"<IsTruncated>\s*(?:true|false)\s*</IsTruncated>")
 
 
-class NotFromS3(Exception):
+class NotAnS3Response(Exception):
     """Something else than an S3 store gave the answer, such as a web server."""
 
 
-class CutOff(Exception):
+class IncompleteResponse(Exception):
     """Part of the answer did not come. An end in the middle of the headers looks like their end."""
 
 
@@ -192,7 +192,7 @@ def _expect_nothing(request: Any, **_: object) -> None:  # noqa: ANN401  (botoco
 
 
 def _check_answer(operation_model: Any, response_dict: dict[str, Any], **_: object) -> None:  # noqa: ANN401  (botocore's model)
-    """Raises CutOff or NotFromS3 where botocore would take half an answer, or a web page, for a store's."""
+    """Raises for a partial response, or a web page, that botocore would accept as an answer from a store."""
     headers, body = response_dict["headers"], response_dict["body"]
     succeeded = response_dict["status_code"] == HTTPStatus.OK
     operation = operation_model.name
@@ -201,19 +201,19 @@ def _check_answer(operation_model: Any, response_dict: dict[str, Any], **_: obje
     if succeeded and not tagged and headers.get("content-type", "").lower().startswith("text/html"):
         if not isinstance(body, bytes):
             body.close()
-        raise NotFromS3("the answer is a web page")
+        raise NotAnS3Response("the answer is a web page")
     if not isinstance(body, bytes) or operation_model.http["method"] == "HEAD":
         return
     length = headers.get("content-length", "")
     if length.isdigit() and len(body) < int(length):
-        raise CutOff(f"{len(body)} of {length} bytes came")
+        raise IncompleteResponse(f"{len(body)} of {length} bytes came")
     if operation in {"ListObjectsV2", "PutObject"} and response_dict["status_code"] in _OTHER_SUCCESSES:
-        raise CutOff(f"HTTP status {response_dict['status_code']} is no answer to this")
+        raise IncompleteResponse(f"HTTP status {response_dict['status_code']} is no answer to this")
     if operation == "ListObjectsV2" and succeeded and b"<Error" not in body:
         if b"<ListBucketResult" not in body or not _IS_TRUNCATED.search(body):
-            raise CutOff("the answer is no whole ListBucketResult")
+            raise IncompleteResponse("the answer is no whole ListBucketResult")
         if b"<![CDATA[" not in body:
             response_dict["body"] = _UNREAD.sub(b"", body)
     # A quiet answer has no other sign of having been given by a store.
     if succeeded and operation == "DeleteObjects" and b"DeleteResult" not in body and b"<Error" not in body:
-        raise CutOff("the answer has no DeleteResult")
+        raise IncompleteResponse("the answer has no DeleteResult")

@@ -26,18 +26,18 @@ from urllib3.exceptions import ConnectTimeoutError as NoConnectionInTime
 from urllib3.exceptions import HTTPError, LocationValueError, NewConnectionError
 from urllib3.util.ssl_match_hostname import CertificateError
 
-from publish.adapters.s3.client import CutOff, NotFromS3
-from publish.domain.concealment import Concealed
+from publish.adapters.s3.client import IncompleteResponse, NotAnS3Response
 from publish.domain.errors import (
-    AlreadyThere,
+    AlreadyExists,
     Conflict,
-    Denied,
+    CredentialsRejected,
+    NotApplied,
     OutcomeUnknown,
-    Refused,
+    PermanentFault,
     StoreFault,
-    Unavailable,
     Unreachable,
 )
+from publish.domain.redaction import Redactor
 
 _ELSEWHERE = "the store is not at this endpoint or not in this region; check endpoint and region"
 _CLOCK = "check this machine's clock"
@@ -65,58 +65,58 @@ class _Verdict(NamedTuple):
 
 # AWS, "Error responses" and "List of error codes"; others' codes where a name follows.
 _CODES = {
-    "PreconditionFailed": _Verdict(AlreadyThere),
+    "PreconditionFailed": _Verdict(AlreadyExists),
     "ConditionalRequestConflict": _Verdict(Conflict),
     "OperationAborted": _Verdict(Conflict),
-    "SlowDown": _Verdict(Unavailable),
-    "ServiceUnavailable": _Verdict(Unavailable),
-    "Throttling": _Verdict(Unavailable),
-    "ThrottlingException": _Verdict(Unavailable),
-    "RequestLimitExceeded": _Verdict(Unavailable),
-    "BandwidthLimitExceeded": _Verdict(Unavailable),
-    "TooManyRequests": _Verdict(Unavailable),
-    "SlowDownRead": _Verdict(Unavailable),  # MinIO
-    "SlowDownWrite": _Verdict(Unavailable),  # MinIO
+    "SlowDown": _Verdict(NotApplied),
+    "ServiceUnavailable": _Verdict(NotApplied),
+    "Throttling": _Verdict(NotApplied),
+    "ThrottlingException": _Verdict(NotApplied),
+    "RequestLimitExceeded": _Verdict(NotApplied),
+    "BandwidthLimitExceeded": _Verdict(NotApplied),
+    "TooManyRequests": _Verdict(NotApplied),
+    "SlowDownRead": _Verdict(NotApplied),  # MinIO
+    "SlowDownWrite": _Verdict(NotApplied),  # MinIO
     "InternalError": _Verdict(OutcomeUnknown),
     "RequestTimeout": _Verdict(OutcomeUnknown),
-    "ExpiredToken": _Verdict(Refused),
-    "InvalidAccessKeyId": _Verdict(Refused),
-    "InvalidToken": _Verdict(Refused),
-    "TokenRefreshRequired": _Verdict(Refused),
-    "SignatureDoesNotMatch": _Verdict(Refused, _KEYS),
-    "RequestTimeTooSkewed": _Verdict(Denied, _CLOCK),
-    "RequestExpired": _Verdict(Denied, _CLOCK),
-    "NoSuchBucket": _Verdict(Denied, _BUCKET),
-    "InvalidBucketName": _Verdict(Denied, _BUCKET),
-    "PermanentRedirect": _Verdict(Denied, _ELSEWHERE),
-    "TemporaryRedirect": _Verdict(Denied, _ELSEWHERE),
-    "Redirect": _Verdict(Denied, _ELSEWHERE),
-    "AuthorizationHeaderMalformed": _Verdict(Denied, _ELSEWHERE),
-    "IllegalLocationConstraintException": _Verdict(Denied, _ELSEWHERE),
-    "NotImplemented": _Verdict(Denied, "the store cannot do this"),
+    "ExpiredToken": _Verdict(CredentialsRejected),
+    "InvalidAccessKeyId": _Verdict(CredentialsRejected),
+    "InvalidToken": _Verdict(CredentialsRejected),
+    "TokenRefreshRequired": _Verdict(CredentialsRejected),
+    "SignatureDoesNotMatch": _Verdict(CredentialsRejected, _KEYS),
+    "RequestTimeTooSkewed": _Verdict(PermanentFault, _CLOCK),
+    "RequestExpired": _Verdict(PermanentFault, _CLOCK),
+    "NoSuchBucket": _Verdict(PermanentFault, _BUCKET),
+    "InvalidBucketName": _Verdict(PermanentFault, _BUCKET),
+    "PermanentRedirect": _Verdict(PermanentFault, _ELSEWHERE),
+    "TemporaryRedirect": _Verdict(PermanentFault, _ELSEWHERE),
+    "Redirect": _Verdict(PermanentFault, _ELSEWHERE),
+    "AuthorizationHeaderMalformed": _Verdict(PermanentFault, _ELSEWHERE),
+    "IllegalLocationConstraintException": _Verdict(PermanentFault, _ELSEWHERE),
+    "NotImplemented": _Verdict(PermanentFault, "the store cannot do this"),
 }
 _STATUSES = {
     408: _Verdict(OutcomeUnknown),
     409: _Verdict(Conflict),
-    412: _Verdict(AlreadyThere),
-    429: _Verdict(Unavailable),
-    501: _Verdict(Denied, "the store cannot do this"),
-    505: _Verdict(Denied),
+    412: _Verdict(AlreadyExists),
+    429: _Verdict(NotApplied),
+    501: _Verdict(PermanentFault, "the store cannot do this"),
+    505: _Verdict(PermanentFault),
 }
 # How stores say that they have no batch delete, or not as this client sends it; a key that XML
 # cannot hold is MalformedXML, and goes alone.
-NO_BATCHES = frozenset(
+BATCH_DELETE_UNSUPPORTED = frozenset(
     {"NotImplemented", "MethodNotAllowed", "MalformedXML", "InvalidRequest", "InvalidArgument", "BadDigest"}
     | {"InvalidDigest", "MissingContentMD5", "MissingRequestBodyError", "405", "501"}
 )
 
 
-class Translator:
+class ErrorTranslator:
     """Makes errors of this package's requests; nothing that a secret is part of stays in their text."""
 
     def __init__(self, secrets: tuple[str, ...]) -> None:
         """`secrets`: what is struck out of whatever a store or a library says."""
-        self._secrets = Concealed()
+        self._secrets = Redactor()
         self._secrets.add(secrets)
 
     def fault(self, error: Exception, request: str, *, write: bool, conditional: bool = False) -> StoreFault:
@@ -153,9 +153,9 @@ class Translator:
 def _unconditional(fault: StoreFault, code: str) -> StoreFault:
     """What the words for a lost race mean where nobody races: a lock on the object, or a store that is busy with it."""
     if isinstance(fault, Conflict) and code in _CODES:
-        return Unavailable(str(fault))
-    if isinstance(fault, Conflict | AlreadyThere):
-        return Denied(str(fault))
+        return NotApplied(str(fault))
+    if isinstance(fault, Conflict | AlreadyExists):
+        return PermanentFault(str(fault))
     return fault
 
 
@@ -184,26 +184,26 @@ def _of_status(status: int) -> _Verdict:
     if status in _STATUSES:
         return _STATUSES[status]
     if status in _REDIRECTS:
-        return _Verdict(Denied, _ELSEWHERE)
-    return _Verdict(OutcomeUnknown if status in _FAULTS else Denied)
+        return _Verdict(PermanentFault, _ELSEWHERE)
+    return _Verdict(OutcomeUnknown if status in _FAULTS else PermanentFault)
 
 
 def _of_tls(error: Exception) -> _Verdict:
     for cause in _causes(error):
         if isinstance(cause, _UNTRUSTED):
-            return _Verdict(Denied, _TRUST)
+            return _Verdict(PermanentFault, _TRUST)
         if isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError):
             return _Verdict(OutcomeUnknown)
-    return _Verdict(Denied, _WRONG_PROTOCOL)
+    return _Verdict(PermanentFault, _WRONG_PROTOCOL)
 
 
 def _of_proxy(error: Exception) -> _Verdict:
     for cause in _causes(error):
         if isinstance(cause, _UNTRUSTED):
-            return _Verdict(Denied, _TRUST)
+            return _Verdict(PermanentFault, _TRUST)
         # http.client's only word for a CONNECT that got an answer other than 200.
         if "Tunnel connection failed: 4" in str(cause):
-            return _Verdict(Denied, "the proxy refuses; check the proxy's rules and the endpoint")
+            return _Verdict(PermanentFault, "the proxy refuses; check the proxy's rules and the endpoint")
         if isinstance(cause, NewConnectionError | NoConnectionInTime) or "Tunnel connection failed" in str(cause):
             return _Verdict(Unreachable)
     # urllib3 says the same of a connection that broke when the proxy had the request.
@@ -215,16 +215,16 @@ def _of_connection(_: Exception) -> _Verdict:
 
 
 def _of_web_page(_: Exception) -> _Verdict:
-    return _Verdict(Denied, _NOT_S3)
+    return _Verdict(PermanentFault, _NOT_S3)
 
 
 def _of_broken_line(error: Exception) -> _Verdict:
     for cause in _causes(error):
         if isinstance(cause, _NO_URL):
-            return _Verdict(Denied, _ENDPOINT)
+            return _Verdict(PermanentFault, _ENDPOINT)
         # urllib3 trips over the method that a 303 asks for, since botocore's headers are bytes.
         if isinstance(cause, TypeError):
-            return _Verdict(Denied, _ELSEWHERE)
+            return _Verdict(PermanentFault, _ELSEWHERE)
     return _Verdict(OutcomeUnknown)
 
 
@@ -234,12 +234,12 @@ _LINE: tuple[tuple[type[Exception], Callable[[Exception], _Verdict]], ...] = (
     (ProxyConnectionError, _of_proxy),
     (EndpointConnectionError, _of_connection),
     (ConnectTimeoutError, _of_connection),
-    (NotFromS3, _of_web_page),
+    (NotAnS3Response, _of_web_page),
     (HTTPClientError, _of_broken_line),
     (BotoCoreError, _of_broken_line),
     (ResponseParserError, _of_broken_line),
     (HTTPError, _of_broken_line),
-    (CutOff, _of_broken_line),
+    (IncompleteResponse, _of_broken_line),
     (ValueError, _of_broken_line),  # a number in the answer that is none
 )
 
@@ -288,8 +288,8 @@ def _make(verdict: _Verdict, text: str, code: str, *, write: bool) -> StoreFault
     fault, hint = verdict
     if hint:
         text += f" ({hint})"
-    if fault is Refused:
-        return Refused(text, code)
+    if fault is CredentialsRejected:
+        return CredentialsRejected(text, code)
     if fault is OutcomeUnknown and not write:
-        fault = Unavailable
+        fault = NotApplied
     return fault(text)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from botocore.exceptions import ClientError
 
-from publish.adapters.s3.client import CutOff, Line, connect
-from publish.adapters.s3.errors import NO_BATCHES, Translator, missing, nameless, said
+from publish.adapters.s3.client import IncompleteResponse, Line, connect
+from publish.adapters.s3.errors import BATCH_DELETE_UNSUPPORTED, ErrorTranslator, missing, nameless, said
 from publish.domain.credentials import Credentials
-from publish.domain.entry import spell
-from publish.domain.errors import AlreadyThere, Conflict, Denied, Misconfigured, PublishError, StoreFault
-from publish.domain.ports import Area, Page, Removal
+from publish.domain.entry import to_text
+from publish.domain.errors import AlreadyExists, ConfigError, Conflict, PermanentFault, PublishError, StoreFault
+from publish.domain.ports import Namespace, Page, Removal
 from publish.domain.root import S3Root
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _DOT_SEGMENT = re.compile(r"(?:\A|/)\.\.?(?:/|\Z)")
 
 
-class _Listed(NamedTuple):
+class _Listing(NamedTuple):
     """A page of a listing: whole keys, shared prefixes, and where the next page begins."""
 
     keys: list[str]
@@ -57,31 +57,31 @@ class S3Store:
         self._bucket = root.bucket
         self._base = root.prefix + "/"
         self._client = connect(credentials, line)
-        self._translate = Translator((credentials.secret_access_key, credentials.session_token or ""))
+        self._translate = ErrorTranslator((credentials.secret_access_key, credentials.session_token or ""))
         self._batches = True
         # What a proxy is sent for an http:// store is a whole URL, out of which urllib3 takes dot segments.
         self._proxied_by_http = line.proxy is not None and (credentials.endpoint or "").startswith("http:")
 
-    def names(self, area: Area, after: str | None) -> Page:
+    def list_entries(self, area: Namespace, after: str | None) -> Page:
         """One page of at most 1,000 keys; the folder's own marker is no name in it."""
-        folder = f"{self._base}{spell(area.value)}/"
+        folder = f"{self._base}{to_text(area.value)}/"
         listed = self._list(folder, after=after)
         start = len(folder)
         return Page([key[start:].encode() for key in listed.keys if key != folder], listed.after)
 
-    def refuse_oversized(self, name: bytes) -> None:
+    def check_name_length(self, name: bytes) -> None:
         """The limit is on the key's bytes (AWS, "Creating object key names")."""
-        key = f"{self._base}pub/{spell(name)}"
+        key = f"{self._base}pub/{to_text(name)}"
         size = len(key.encode())
         if size > MAX_KEY:
-            raise Misconfigured(f"the publication's key would have {size} bytes, and S3 takes {MAX_KEY}: {key}")
+            raise ConfigError(f"the publication's key would have {size} bytes, and S3 takes {MAX_KEY}: {key}")
 
-    def create(self, area: Area, name: bytes) -> None:
+    def create(self, area: Namespace, name: bytes) -> None:
         """A put without a body that asks for nothing to be there (RFC 9110 section 13.1.2)."""
         self.put(area.value + b"/" + name, None, only_if_new=True)
 
     def put(self, path: bytes, body: bytes | None, *, only_if_new: bool) -> None:
-        """Puts one object. `only_if_new`: raises AlreadyThere or Conflict, as `create` does."""
+        """Puts one object. `only_if_new`: raises AlreadyExists or Conflict, as `create` does."""
         key = self._key(path)
         with self._asking("PUT", key, write=True, conditional=only_if_new):
             request: PutObjectRequestTypeDef = {"Bucket": self._bucket, "Key": key}
@@ -92,26 +92,26 @@ class S3Store:
                 request["Body"] = body
             answer = self._client.put_object(**request)
             if not answer.get("ETag", "").strip('"'):
-                raise CutOff("the answer has no ETag")
+                raise IncompleteResponse("the answer has no ETag")
 
-    def remove(self, area: Area, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+    def remove(self, area: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """One DeleteObjects, or single deletes where the store has none."""
-        folder = f"{self._base}{spell(area.value)}/"
-        stuck = self._delete([folder + spell(name) for name in names])
+        folder = f"{self._base}{to_text(area.value)}/"
+        stuck = self._delete([folder + to_text(name) for name in names])
         return {key[len(folder) :].encode(): fault for key, fault in stuck.items()}
 
-    def has_save(self, path: bytes) -> bool:
+    def save_exists(self, path: bytes) -> bool:
         """Whether an object lies below the path, its own marker aside, or at it."""
         key = self._key(path)
         return any(one != key + "/" for one in self._keys(key + "/", limit=2)) or self._is_object(key)
 
-    def folders(self, path: bytes, after: str | None) -> Page:
+    def list_directories(self, path: bytes, after: str | None) -> Page:
         """The common prefixes of a listing that stops at slashes."""
         base = f"{self._key(path)}/" if path else self._base
         listed = self._list(base, after=after, delimiter="/")
         return Page([prefix[len(base) : -1].encode() for prefix in listed.prefixes], listed.after)
 
-    def is_there(self, path: bytes) -> bool:
+    def exists(self, path: bytes) -> bool:
         """Whether there is such an object."""
         return self.size(path) is not None
 
@@ -128,7 +128,7 @@ class S3Store:
                     raise
             else:
                 if not answer.get("ETag"):
-                    raise CutOff("the answer has no ETag")
+                    raise IncompleteResponse("the answer has no ETag")
                 if "ContentLength" in answer:
                     return answer["ContentLength"]
         # HTTP lets a HEAD go without a length (RFC 9110 section 8.6), and its refusal has no code.
@@ -141,7 +141,7 @@ class S3Store:
         got = self._get(key)
         return None if got is None else self._parts(got, key)
 
-    def remove_save(self, path: bytes, first: Sequence[bytes]) -> Removal:
+    def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """One page of objects goes in a call, and with the last one the object at the path itself.
 
         Where an object cannot be removed, all pages go, since the next call would begin with it again.
@@ -153,7 +153,7 @@ class S3Store:
             listed = self._list(folder, after=listed.after, limit=_PAGE)
         if not listed.keys and not self._is_object(key):
             return Removal(found=False, more=False)
-        for marker in (folder + spell(name) for name in first):
+        for marker in (folder + to_text(name) for name in first):
             if marker in listed.keys or listed.after is not None:
                 self._delete_one(marker)
         stuck = self._delete_page(listed, key)
@@ -172,7 +172,7 @@ class S3Store:
         try:
             return self._base + path.decode()
         except UnicodeDecodeError as error:
-            raise Denied(f"a key on S3 is UTF-8 and this is not: {spell(path)}") from error
+            raise PermanentFault(f"a key on S3 is UTF-8 and this is not: {to_text(path)}") from error
 
     @contextmanager
     def _asking(self, method: str, key: str, *, write: bool, conditional: bool = False) -> Iterator[None]:
@@ -189,7 +189,7 @@ class S3Store:
     def _request(self, method: str, key: str) -> str:
         return f"{method} s3://{self._bucket}/{key}"
 
-    def _list(self, prefix: str, *, after: str | None = None, delimiter: str = "", limit: int = 0) -> _Listed:
+    def _list(self, prefix: str, *, after: str | None = None, delimiter: str = "", limit: int = 0) -> _Listing:
         with self._asking("LIST", prefix, write=False):
             request: ListObjectsV2RequestTypeDef = {"Bucket": self._bucket, "Prefix": prefix}
             if after is not None:
@@ -200,20 +200,20 @@ class S3Store:
                 request["MaxKeys"] = limit
             answer = self._client.list_objects_v2(**request)
             if "IsTruncated" not in answer:
-                raise CutOff("the answer has no IsTruncated")
+                raise IncompleteResponse("the answer has no IsTruncated")
             keys = [one["Key"] for one in answer.get("Contents", ())]
             prefixes = [one["Prefix"] for one in answer.get("CommonPrefixes", ())]
             token = answer.get("NextContinuationToken") if answer["IsTruncated"] else None
             if answer["IsTruncated"] and not token:
-                raise CutOff("the answer has no NextContinuationToken")
+                raise IncompleteResponse("the answer has no NextContinuationToken")
             if answer.get("KeyCount") and not keys and not prefixes:
-                raise CutOff("the answer counts keys and names none")
+                raise IncompleteResponse("the answer counts keys and names none")
             if not keys and not prefixes and answer.get("Prefix", prefix) not in (prefix, ""):
-                raise CutOff("the answer is about another prefix")
+                raise IncompleteResponse("the answer is about another prefix")
             for key in (*keys, *prefixes):
                 if not key.startswith(prefix):
-                    raise Denied(f"{self._request('LIST', prefix)}: the answer is about something else: {key}")
-        return _Listed(keys, prefixes, token)
+                    raise PermanentFault(f"{self._request('LIST', prefix)}: the answer is about something else: {key}")
+        return _Listing(keys, prefixes, token)
 
     def _is_object(self, key: str) -> bool:
         # Not a HEAD: some stores answer it for a folder, too.
@@ -239,7 +239,7 @@ class S3Store:
                 raise
             if not answer.get("ETag"):
                 answer["Body"].close()
-                raise CutOff("the answer has no ETag")
+                raise IncompleteResponse("the answer has no ETag")
             return answer
 
     def _parts(self, got: GetObjectOutputTypeDef, key: str) -> Iterator[bytes]:
@@ -256,12 +256,12 @@ class S3Store:
         finally:
             body.close()
 
-    def _delete_page(self, listed: _Listed, save: str) -> dict[str, Denied]:
+    def _delete_page(self, listed: _Listing, save: str) -> dict[str, PermanentFault]:
         return self._delete(listed.keys if listed.after is not None else [*listed.keys, save])
 
-    def _delete(self, keys: list[str]) -> dict[str, Denied]:
+    def _delete(self, keys: list[str]) -> dict[str, PermanentFault]:
         """Deletes at most 1,000 keys; returns those that the store will not delete, with why."""
-        stuck: dict[str, Denied] = {}
+        stuck: dict[str, PermanentFault] = {}
         singly = keys
         if self._batches:
             batch = [key for key in keys if not _NOT_IN_XML.search(key)]
@@ -271,11 +271,11 @@ class S3Store:
         for key in singly:
             try:
                 self._delete_one(key)
-            except Denied as fault:
+            except PermanentFault as fault:
                 stuck[key] = fault
         return stuck
 
-    def _delete_batch(self, keys: list[str]) -> dict[str, Denied] | None:
+    def _delete_batch(self, keys: list[str]) -> dict[str, PermanentFault] | None:
         """As `_delete`, in one request; None where the store takes no such request."""
         with self._asking("DELETE", f"{keys[0]} and {len(keys) - 1} more", write=True):
             try:
@@ -284,23 +284,23 @@ class S3Store:
                 )
             except ClientError as error:
                 code, _ = said(error)
-                if code not in NO_BATCHES:
+                if code not in BATCH_DELETE_UNSUPPORTED:
                     raise
                 # A key that XML cannot hold spoils only the batch that it is in.
                 self._batches = code == "MalformedXML"
                 return None
         return dict(self._stuck(answer.get("Errors", ())))
 
-    def _stuck(self, errors: Iterable[ErrorTypeDef]) -> Iterator[tuple[str, Denied]]:
+    def _stuck(self, errors: Iterable[ErrorTypeDef]) -> Iterator[tuple[str, PermanentFault]]:
         for error in errors:
             key, code = error.get("Key", ""), error.get("Code", "")
             if code == "NoSuchKey":
                 continue
             request = self._request("DELETE", key)
             fault = self._translate.refusal(code, error.get("Message", ""), 0, request, write=True)
-            if isinstance(fault, AlreadyThere | Conflict):
-                fault = Denied(str(fault))
-            if not isinstance(fault, Denied):
+            if isinstance(fault, AlreadyExists | Conflict):
+                fault = PermanentFault(str(fault))
+            if not isinstance(fault, PermanentFault):
                 # It may go well when all are sent again, which harms nothing twice.
                 raise fault
             yield key, fault
@@ -308,7 +308,9 @@ class S3Store:
     def _delete_one(self, key: str) -> None:
         if self._proxied_by_http and _DOT_SEGMENT.search(key):
             request = self._request("DELETE", key)
-            raise Denied(f"{request}: with a . or .. in it, it would become another key on its way through the proxy")
+            raise PermanentFault(
+                f"{request}: with a . or .. in it, it would become another key on its way through the proxy"
+            )
         with self._asking("DELETE", key, write=True):
             try:
                 self._client.delete_object(Bucket=self._bucket, Key=key)

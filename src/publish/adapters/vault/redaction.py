@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from publish.domain.concealment import Concealed
+from publish.domain.redaction import Redactor
 
 _LONGEST = 500
 
@@ -11,7 +11,7 @@ class Secrets:
     """The secrets known so far: what was sent, and what came back."""
 
     def __init__(self) -> None:
-        self._concealed = Concealed()
+        self._concealed = Redactor()
 
     def add(self, *values: str) -> None:
         """From now on these are struck out, also where a server wrote them in JSON's or a URL's way."""

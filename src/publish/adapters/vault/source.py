@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 
-from publish.adapters.vault.answers import credentials_of, token_of
 from publish.adapters.vault.environment import check_environment
 from publish.adapters.vault.redaction import Secrets
+from publish.adapters.vault.responses import parse_login, parse_secret
 from publish.domain.credentials import Credentials
 from publish.domain.errors import CredentialsError
-from publish.domain.vault_location import AppRole, Kubernetes, VaultLocation
+from publish.domain.vault_url import AppRole, Kubernetes, VaultUrl
 
 ReadDirectory = Callable[[bytes, Collection[str]], Mapping[str, str]]
 ReadFile = Callable[[bytes, str], str]
@@ -23,7 +23,7 @@ class VaultSource:
     def __init__(
         self,
         name: str,
-        location: VaultLocation,
+        location: VaultUrl,
         *,
         trust: str,
         environment: Mapping[str, str],
@@ -33,7 +33,7 @@ class VaultSource:
         """`trust` is the path of the node's PEM bundle, `environment` holds its VAULT_* variables.
 
         `read_directory` gives the fields of a private directory, `read_file` a file's one value;
-        both raise SourceAbsent for what is not there.
+        both raise SourceUnavailable for what is not there.
         """
         self.name = name
         self._location = location
@@ -43,7 +43,7 @@ class VaultSource:
         self._read_file = read_file
 
     def read(self, budget: float) -> Credentials:
-        """What the secret holds now, within `budget` seconds. Raises SourceAbsent or CredentialsError."""
+        """What the secret holds now, within `budget` seconds. Raises SourceUnavailable or CredentialsError."""
         end = time.monotonic() + budget
         check_environment(self._environment)
         material = self._material(self._location.login)
@@ -51,10 +51,10 @@ class VaultSource:
         secrets.add(*material.values())
 
         # Not before it is needed: hvac and requests take a third of a second.
-        from publish.adapters.vault.wire import Session  # noqa: PLC0415
+        from publish.adapters.vault.client import Session  # noqa: PLC0415
 
         session = Session(self._location, self._trust, secrets, lambda: end - time.monotonic())
-        token = token_of(session.login(material))
+        token = parse_login(session.login(material))
         secrets.add(token)
         session.use(token)
         try:
@@ -63,7 +63,7 @@ class VaultSource:
             # A token that outlives its use is a pity, and no reason to fail (V5).
             with suppress(CredentialsError):
                 session.revoke()
-        return credentials_of(secret, self._location.kv, secrets)
+        return parse_secret(secret, self._location.kv, secrets)
 
     def _material(self, login: Kubernetes | AppRole) -> Mapping[str, str]:
         if isinstance(login, Kubernetes):

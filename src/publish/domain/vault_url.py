@@ -10,8 +10,8 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from publish.domain import proxy as proxies
-from publish.domain.errors import Misconfigured
-from publish.domain.origin import Origin
+from publish.domain.errors import ConfigError
+from publish.domain.server_url import Origin
 
 SERVICE_ACCOUNT_TOKEN = b"/var/run/secrets/kubernetes.io/serviceaccount/token"
 
@@ -23,7 +23,7 @@ _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 _BAD_SEGMENT = re.compile(r"(?:\A|/)\.{0,2}(?:/|\Z)")
 
 
-class VaultLocation(NamedTuple):
+class VaultUrl(NamedTuple):
     """Where a secret is and how to log in for it. Texts are decoded, paths of this node are bytes.
 
     `ca`, `proxy` and `namespace` None: the node's roots, a direct connection, no namespace.
@@ -79,20 +79,20 @@ class AppRole(NamedTuple):
         return [("auth", b"approle"), ("approle", self.directory), ("authmount", self.mount.encode())]
 
 
-def parse_location(text: str) -> VaultLocation:
-    """What a location says. Raises Misconfigured.
+def parse_vault_url(text: str) -> VaultUrl:
+    """What a location says. Raises ConfigError.
 
     What is not UTF-8 in `text` stands in it as surrogates (PEP 383).
     """
     server, rest = Origin.split(text)
     if "#" in rest:
-        raise Misconfigured("it has a fragment")
+        raise ConfigError("it has a fragment")
     path, _, query = rest.partition("?")
     keys = _parse_query(query)
     ca = _file(keys, "ca")
     if ca is not None and server.scheme == "http":
-        raise Misconfigured("ca= has no use with http://")
-    return VaultLocation(
+        raise ConfigError("ca= has no use with http://")
+    return VaultUrl(
         server=server,
         path=_segments("the path", _decode("the path", path.removeprefix("/"))),
         login=_login(keys),
@@ -106,7 +106,7 @@ def parse_location(text: str) -> VaultLocation:
 
 def _login(keys: dict[str, bytes]) -> Kubernetes | AppRole:
     if "auth" not in keys:
-        raise Misconfigured("auth= is missing: write auth=kubernetes or auth=approle")
+        raise ConfigError("auth= is missing: write auth=kubernetes or auth=approle")
     auth = _choice(keys, "auth", ("kubernetes", "approle"))
     mount = _segments("authmount=", keys.get("authmount", auth))
     if auth == "kubernetes":
@@ -119,9 +119,9 @@ def _login(keys: dict[str, bytes]) -> Kubernetes | AppRole:
 def _need(keys: dict[str, bytes], required: str, auth: str, refused: Collection[str]) -> None:
     for key in refused:
         if key in keys:
-            raise Misconfigured(f"{key}= has no use with auth={auth}")
+            raise ConfigError(f"{key}= has no use with auth={auth}")
     if required not in keys:
-        raise Misconfigured(f"{required}= is missing, which auth={auth} needs")
+        raise ConfigError(f"{required}= is missing, which auth={auth} needs")
 
 
 def _parse_query(query: str) -> dict[str, bytes]:
@@ -129,16 +129,16 @@ def _parse_query(query: str) -> dict[str, bytes]:
     keys: dict[str, bytes] = {}
     for pair in query.split("&") if query else ():
         if ";" in pair:
-            raise Misconfigured("its query holds a ; (write %3B)")
+            raise ConfigError("its query holds a ; (write %3B)")
         name, _, value = (_decode("the query", part.replace("+", " ")) for part in pair.partition("="))
         key = name.decode("utf-8", "replace")
         if key not in _KEYS:
             named = f": {key}" if _WORD.match(key) else ""
-            raise Misconfigured(f"its query has an unknown key ({', '.join(_KEYS)} are known){named}")
+            raise ConfigError(f"its query has an unknown key ({', '.join(_KEYS)} are known){named}")
         if key in keys:
-            raise Misconfigured(f"{key}= is there twice")
+            raise ConfigError(f"{key}= is there twice")
         if not value:
-            raise Misconfigured(f"{key}= has no value")
+            raise ConfigError(f"{key}= has no value")
         keys[key] = value
     return keys
 
@@ -150,14 +150,14 @@ def _proxy(keys: dict[str, bytes]) -> str | None:
 def _choice(keys: dict[str, bytes], key: str, values: Collection[str], default: bytes = b"") -> str:
     value = keys.get(key, default).decode("utf-8", "replace")
     if value not in values:
-        raise Misconfigured(f"{key}= is either {' or '.join(values)}")
+        raise ConfigError(f"{key}= is either {' or '.join(values)}")
     return value
 
 
 def _file(keys: dict[str, bytes], key: str) -> bytes | None:
     value = keys.get(key)
     if value is not None and b"\0" in value:
-        raise Misconfigured(f"{key}= holds a NUL, which no path does")
+        raise ConfigError(f"{key}= holds a NUL, which no path does")
     return value
 
 
@@ -165,11 +165,11 @@ def _segments(what: str, value: bytes | str) -> str:
     """A path inside Vault. Anything that a client or a server on the way might rewrite is refused."""
     text = value if isinstance(value, str) else _text(what, value)
     if not text:
-        raise Misconfigured(f"{what} is empty")
+        raise ConfigError(f"{what} is empty")
     if not text.isprintable() or any(map(str.isspace, text)):
-        raise Misconfigured(f"{what} holds whitespace or a control character")
+        raise ConfigError(f"{what} holds whitespace or a control character")
     if _BAD_SEGMENT.search(text):
-        raise Misconfigured(f"{what} has an empty, . or .. segment")
+        raise ConfigError(f"{what} has an empty, . or .. segment")
     return text
 
 
@@ -177,13 +177,13 @@ def _text(what: str, value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise Misconfigured(f"{what} is not UTF-8") from None
+        raise ConfigError(f"{what} is not UTF-8") from None
 
 
 def _decode(what: str, text: str) -> bytes:
     raw = text.encode("utf-8", "surrogateescape")
     if _BAD_ESCAPE.search(raw):
-        raise Misconfigured(f"{what} has a % that is no escape (a % itself is %25)")
+        raise ConfigError(f"{what} has a % that is no escape (a % itself is %25)")
     return _ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()), raw)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
-from tests.support.wire import Asked, Exchange, Fault, Reply, Wire
+from tests.support.fault_proxy import Asked, Exchange, Fault, Reply, Wire
 
 # Nothing listens there: whatever is asked is answered here.
 _NOWHERE = "http://127.0.0.1:9"
@@ -72,7 +72,7 @@ def echoes(status: int, *more: str) -> Fault:
     return fault
 
 
-class Vaultish:
+class FakeVault:
     """Logs everyone in and has one secret, unless a step is told to do something else."""
 
     def __init__(self, *, login: Fault | None = None, read: Fault | None = None, revoke: Fault | None = None) -> None:

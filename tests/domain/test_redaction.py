@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publish.domain.concealment import Concealed
+from publish.domain.redaction import Redactor
 
 TOKEN = "TOKENCANARY/ab+cd=="
 
 
 def struck(text: str, *secrets: str) -> str:
-    concealed = Concealed()
+    concealed = Redactor()
     concealed.add(secrets)
     return concealed.strike(text)
 

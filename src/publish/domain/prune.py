@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
-from publish.domain.entry import Entry, spell
-from publish.domain.errors import AlreadyThere, BehindLink, Denied, OutcomeUnknown, StoreFault
-from publish.domain.ports import Area, Parallel, Removal, Report, Store
-from publish.domain.requests import Requests, entries
-from publish.domain.saves import MARKERS
-from publish.domain.selection import Folder, Reason, plan, rotate
+from publish.domain.entry import Entry, to_text
+from publish.domain.errors import AlreadyExists, OutcomeUnknown, PermanentFault, StoreFault, SymlinkInPath
+from publish.domain.frameworks import MARKERS
+from publish.domain.ports import Namespace, ParallelMap, Removal, Report, Store
+from publish.domain.retention import Folder, Reason, apply_retention, plan
+from publish.domain.retrying_store import Requests, entries
 
 # As many names as one request may remove (AWS, DeleteObjects).
 _BATCH = 1000
 
 
-def prune(ask: Requests, report: Report, keep: int, parallel: Parallel) -> bool:
+def prune(ask: Requests, report: Report, keep: int, parallel: ParallelMap) -> bool:
     """Keeps the latest `keep` (at least 1) entries; removes the others, then what they named.
 
     Returns whether everything that had to go is gone; what is not was reported. Raises, with
@@ -30,19 +30,19 @@ def prune(ask: Requests, report: Report, keep: int, parallel: Parallel) -> bool:
 
 
 class _Prune:
-    def __init__(self, ask: Requests, report: Report, parallel: Parallel) -> None:
+    def __init__(self, ask: Requests, report: Report, parallel: ParallelMap) -> None:
         self._ask = ask
         self._report = report
         self._parallel = parallel
         self._all_gone = True
 
     def run(self, keep: int) -> bool:
-        recorded = set(entries(self._ask, Area.PRUNE))
-        doomed = rotate(entries(self._ask, Area.PUB), keep).removed
+        recorded = set(entries(self._ask, Namespace.PRUNE))
+        doomed = apply_retention(entries(self._ask, Namespace.PUB), keep).removed
         recorded |= self._record([entry for entry in doomed if entry not in recorded])
         self._remove_entries([entry for entry in doomed if entry in recorded])
         # Read again: a publication that was made meanwhile protects its save (prune.2).
-        remaining = set(entries(self._ask, Area.PUB))
+        remaining = set(entries(self._ask, Namespace.PUB))
         self._remove_saves(plan(recorded, remaining), kept_on_record=remaining.intersection(doomed))
         return self._all_gone
 
@@ -56,24 +56,24 @@ class _Prune:
                 self._failed(_in_pub(entry.name), fault)
         return recorded
 
-    def _record_one(self, entry: Entry) -> Denied | None:
+    def _record_one(self, entry: Entry) -> PermanentFault | None:
         try:
-            self._ask(f"create prune/{spell(entry.name)}", lambda store: store.create(Area.PRUNE, entry.name))
-        except AlreadyThere:
+            self._ask(f"create prune/{to_text(entry.name)}", lambda store: store.create(Namespace.PRUNE, entry.name))
+        except AlreadyExists:
             return None
-        except Denied as fault:
+        except PermanentFault as fault:
             return fault
         return None
 
     def _remove_entries(self, doomed: list[Entry]) -> None:
-        for name, fault in self._remove_names(Area.PUB, doomed):
+        for name, fault in self._remove_names(Namespace.PUB, doomed):
             self._failed(_in_pub(name), fault)
 
     def _remove_saves(self, folders: list[Folder], kept_on_record: Collection[Entry]) -> None:
         """Removes what is forgotten, inner before outer, and drops the records that are settled."""
-        settled = [entry for folder in folders if folder.reason is not Reason.FORGOTTEN for entry in folder.records]
+        settled = [entry for folder in folders if folder.reason is not Reason.UNREFERENCED for entry in folder.records]
         self._drop_records(entry for entry in settled if entry not in kept_on_record)
-        forgotten = [folder for folder in folders if folder.reason is Reason.FORGOTTEN]
+        forgotten = [folder for folder in folders if folder.reason is Reason.UNREFERENCED]
         done = 0
         if forgotten:
             self._report.progress(done, len(forgotten))
@@ -87,18 +87,18 @@ class _Prune:
                 self._report.progress(done, len(forgotten))
             self._drop_records(gone)
 
-    def _say(self, folder: Folder, outcome: bool | BehindLink | Denied) -> bool:  # noqa: FBT001  (a result, handed on)
+    def _say(self, folder: Folder, outcome: bool | SymlinkInPath | PermanentFault) -> bool:  # noqa: FBT001  (a result, handed on)
         """Reports what became of a save; returns whether the matter is closed."""
-        if isinstance(outcome, Denied):
+        if isinstance(outcome, PermanentFault):
             self._failed(folder.path, outcome)
             return False
-        if isinstance(outcome, BehindLink):
+        if isinstance(outcome, SymlinkInPath):
             self._report.left(folder.path, outcome.link)
         elif outcome:
             self._report.removed(folder.path)
         return True
 
-    def _remove_save(self, folder: Folder) -> bool | BehindLink | Denied:
+    def _remove_save(self, folder: Folder) -> bool | SymlinkInPath | PermanentFault:
         """Whether the save was there, and is gone; or why it stays."""
         found = False
         first: Sequence[bytes] = MARKERS
@@ -107,7 +107,7 @@ class _Prune:
         def some(store: Store) -> Removal:
             nonlocal found
             try:
-                removal = store.remove_save(folder.path, first)
+                removal = store.remove_tree(folder.path, first)
             except OutcomeUnknown:
                 found = True
                 raise
@@ -116,21 +116,21 @@ class _Prune:
 
         try:
             while more:
-                more = self._ask(f"remove {spell(folder.path)}", some).more
+                more = self._ask(f"remove {to_text(folder.path)}", some).more
                 first = ()
-        except (BehindLink, Denied) as fault:
+        except (SymlinkInPath, PermanentFault) as fault:
             return fault
         return found
 
     def _drop_records(self, settled: Iterable[Entry]) -> None:
-        for name, fault in self._remove_names(Area.PRUNE, settled):
-            self._failed(Area.PRUNE.value + b"/" + name, fault)
+        for name, fault in self._remove_names(Namespace.PRUNE, settled):
+            self._failed(Namespace.PRUNE.value + b"/" + name, fault)
 
-    def _remove_names(self, area: Area, doomed: Iterable[Entry]) -> Iterator[tuple[bytes, StoreFault]]:
+    def _remove_names(self, area: Namespace, doomed: Iterable[Entry]) -> Iterator[tuple[bytes, StoreFault]]:
         """Removes entries from an area; yields those that stay, with why."""
         names = (entry.name for entry in doomed)
         while batch := list(islice(names, _BATCH)):
-            step = f"remove {len(batch)} from {spell(area.value)}/"
+            step = f"remove {len(batch)} from {to_text(area.value)}/"
             yield from self._ask(step, lambda store, batch=batch: store.remove(area, batch)).items()  # type: ignore[misc]  # mypy cannot type a default
 
     def _failed(self, path: bytes, fault: StoreFault) -> None:
@@ -139,4 +139,4 @@ class _Prune:
 
 
 def _in_pub(name: bytes) -> bytes:
-    return Area.PUB.value + b"/" + name
+    return Namespace.PUB.value + b"/" + name

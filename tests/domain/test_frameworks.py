@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from publish.domain.entry import MAX_UINT64
-from publish.domain.errors import Malformed
-from publish.domain.saves import FRAMEWORKS, Save
-from tests.support.asking import asking
+from publish.domain.errors import FormatError
+from publish.domain.frameworks import FRAMEWORKS, Save
 from tests.support.fakes import FakeStore
+from tests.support.retrying import asking
 
 HF, DCP = FRAMEWORKS["hf"], FRAMEWORKS["dcp"]
 
@@ -116,8 +116,8 @@ def test_a_pre_emption_save_that_begins_between_two_looks_is_not_taken_for_compl
     """watch.2: the state is read before the sentinel is looked for."""
 
     class Racing(FakeStore):
-        def is_there(self, path: bytes) -> bool:
-            found = super().is_there(path)
+        def exists(self, path: bytes) -> bool:
+            found = super().exists(path)
             self.files[b"run/s/checkpoint-is-incomplete.txt"] = b""
             self.files[b"run/s/trainer_state.json"] = STATE
             return found
@@ -136,7 +136,7 @@ def test_a_fault_names_the_file(state: bytes, fault: str | None) -> None:
     if fault is None:
         assert not HF.is_complete(ask, SAVE)
         return
-    with pytest.raises(Malformed, match=f"^trainer_state.json: .*{fault}"):
+    with pytest.raises(FormatError, match=f"^trainer_state.json: .*{fault}"):
         HF.is_complete(ask, SAVE)
 
 
@@ -144,7 +144,7 @@ def test_a_state_that_is_no_regular_file_is_a_fault() -> None:
     """watch.4."""
     store = FakeStore()
     store.files[b"run/s/trainer_state.json/x"] = b""
-    with pytest.raises(Malformed, match=r"^trainer_state.json: not a regular file"):
+    with pytest.raises(FormatError, match=r"^trainer_state.json: not a regular file"):
         HF.is_complete(asking(store), SAVE)
 
 

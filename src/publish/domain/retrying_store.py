@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from publish.domain.entry import Entry, spell
-from publish.domain.errors import Malformed, OutOfTime, Refused, StoreFault
-from publish.domain.ports import Area, Clock, Entropy, Page, Store
-from publish.domain.retry import Patience, Tries, wait_after
+from publish.domain.entry import Entry, to_text
+from publish.domain.errors import CredentialsRejected, FormatError, StoreFault, TimedOut
+from publish.domain.ports import Clock, Namespace, Page, Random, Store
+from publish.domain.retry import Attempts, RetryLimits, next_wait
 
 T = TypeVar("T")
 
 # What a store says of credentials that were good once: expired, or rotated away (S6).
 RENEWABLE = frozenset({"ExpiredToken", "InvalidAccessKeyId"})
 
-Renew = Callable[[Refused], Store]
+Renew = Callable[[CredentialsRejected], Store]
 Enter = Callable[[str], None]
 
 
@@ -30,8 +30,8 @@ class Requests:
         self,
         store: Store,
         clock: Clock,
-        entropy: Entropy,
-        patience: Patience,
+        entropy: Random,
+        patience: RetryLimits,
         *,
         started: float,
         renew: Renew | None = None,
@@ -53,32 +53,32 @@ class Requests:
     def __call__(self, step: str, request: Callable[[Store], T]) -> T:
         """What `request` returns in the end; `step` names it in errors.
 
-        Raises OutOfTime, or what the store said last.
+        Raises TimedOut, or what the store said last.
         """
-        tries = Tries()
+        tries = Attempts()
         renewed = False
         while True:
             self._enter(step)
             sent = self._clock.now()
             try:
                 return request(self._store)
-            except Refused as refusal:
+            except CredentialsRejected as refusal:
                 if renewed or self._renew is None or refusal.code not in RENEWABLE:
                     raise
                 self._store = self._renew(refusal)
                 renewed = True
             except StoreFault as fault:
-                tries = tries.met(fault, sent)
+                tries = tries.record(fault, sent)
                 self._wait(step, fault, tries)
 
-    def _wait(self, step: str, fault: StoreFault, tries: Tries) -> None:
+    def _wait(self, step: str, fault: StoreFault, tries: Attempts) -> None:
         now = self._clock.now()
-        bounds = wait_after(fault, tries, now, self._patience)
+        bounds = next_wait(fault, tries, now, self._patience)
         if bounds is None:
             raise fault
-        wait = self._entropy.between(*bounds)
+        wait = self._entropy.uniform(*bounds)
         if now + wait >= self._started + self._patience.total:
-            raise OutOfTime(f"{step}: out of time (-timeout {self._patience.total:g}s): {fault}") from fault
+            raise TimedOut(f"{step}: out of time (-timeout {self._patience.total:g}s): {fault}") from fault
         self._clock.sleep(wait)
 
 
@@ -93,16 +93,16 @@ def pages(ask: Requests, step: str, page: Callable[[Store, str | None], Page]) -
         after = part.after
 
 
-def entries(ask: Requests, area: Area) -> Iterator[Entry]:
-    """Every entry of an area, in no order. Raises Malformed, when all are read, for foreign names."""
-    folder = spell(area.value)
+def entries(ask: Requests, area: Namespace) -> Iterator[Entry]:
+    """Every entry of an area, in no order. Raises FormatError, when all are read, for foreign names."""
+    folder = to_text(area.value)
     foreign = []
-    for name in pages(ask, f"list {folder}/", lambda store, after: store.names(area, after)):
+    for name in pages(ask, f"list {folder}/", lambda store, after: store.list_entries(area, after)):
         try:
             yield Entry.parse(name)
-        except Malformed as fault:
+        except FormatError as fault:
             foreign.append(str(fault))
     if foreign:
-        first, *more = (Malformed(f"{folder}/: {fault}") for fault in sorted(foreign))
+        first, *more = (FormatError(f"{folder}/: {fault}") for fault in sorted(foreign))
         first.more = more
         raise first

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import certifi
 
-from publish.adapters.trust import NODE_BUNDLES, node_roots
+from publish.adapters.ca_bundle import SYSTEM_BUNDLES, system_ca_bundle
 
 
 def test_the_first_bundle_that_holds_anything_is_used(tmp_path: Path) -> None:
@@ -16,20 +16,20 @@ def test_the_first_bundle_that_holds_anything_is_used(tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir()
     (tmp_path / "first").write_text("PEM")
     (tmp_path / "second").write_text("PEM")
-    assert node_roots(str(tmp_path / name) for name in names) == str(tmp_path / "first")
+    assert system_ca_bundle(str(tmp_path / name) for name in names) == str(tmp_path / "first")
 
 
 def test_a_link_to_a_bundle_is_a_bundle(tmp_path: Path) -> None:
     (tmp_path / "bundle").write_text("PEM")
     (tmp_path / "link").symlink_to("bundle")
-    assert node_roots([str(tmp_path / "link")]) == str(tmp_path / "link")
+    assert system_ca_bundle([str(tmp_path / "link")]) == str(tmp_path / "link")
 
 
 def test_a_node_without_a_bundle_has_certifis(tmp_path: Path) -> None:
     """S8."""
-    assert node_roots([str(tmp_path / "missing")]) == certifi.where()
+    assert system_ca_bundle([str(tmp_path / "missing")]) == certifi.where()
 
 
 def test_every_large_distribution_has_its_place() -> None:
-    assert NODE_BUNDLES[0] == "/etc/ssl/certs/ca-certificates.crt"
-    assert all(path.startswith("/etc/") for path in NODE_BUNDLES)
+    assert SYSTEM_BUNDLES[0] == "/etc/ssl/certs/ca-certificates.crt"
+    assert all(path.startswith("/etc/") for path in SYSTEM_BUNDLES)

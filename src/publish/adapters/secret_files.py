@@ -10,8 +10,15 @@ import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
-from publish.domain.credentials import FIELDS, Credentials, check_fields, check_value, from_fields, refuse_unknown
-from publish.domain.errors import CredentialsError, SourceAbsent
+from publish.domain.credentials import (
+    FIELDS,
+    Credentials,
+    check_fields,
+    parse_credentials,
+    reject_unknown_fields,
+    validate_value,
+)
+from publish.domain.errors import CredentialsError, SourceUnavailable
 
 MAX_BYTES = 64 * 1024
 
@@ -32,12 +39,12 @@ class SecretDirectory:
         self._path = path
 
     def read(self, budget: float) -> Credentials:  # noqa: ARG002  (a local disk; the caller bounds the whole)
-        """The fields, all of one generation (C5). Raises SourceAbsent or CredentialsError."""
+        """The fields, all of one generation (C5). Raises SourceUnavailable or CredentialsError."""
         with _directory(self._path) as directory:
             for _ in range(_MOST_SWAPS):
                 fields = _read_mounted(directory)
                 if fields is not None:
-                    return from_fields(fields)
+                    return parse_credentials(fields)
         raise CredentialsError(f"its {_DATA} leads nowhere, or was replaced each time it was read")
 
 
@@ -50,14 +57,14 @@ class PrivateDirectory:
         self._path = path
 
     def read(self, budget: float) -> Credentials:  # noqa: ARG002  (a local disk; the caller bounds the whole)
-        """The fields. Raises SourceAbsent or CredentialsError."""
-        return from_fields(_read_private(self._path, FIELDS))
+        """The fields. Raises SourceUnavailable or CredentialsError."""
+        return parse_credentials(_read_private(self._path, FIELDS))
 
 
 def read_private_directory(path: bytes, fields: Collection[str]) -> dict[str, str]:
     """The files `fields` and no other of a directory that is checked as a `file:` one is (V2, V7).
 
-    Raises SourceAbsent if there is none, CredentialsError if it is wrong.
+    Raises SourceUnavailable if there is none, CredentialsError if it is wrong.
     """
     values = _read_private(path, fields)
     check_fields(values, fields)
@@ -67,18 +74,18 @@ def read_private_directory(path: bytes, fields: Collection[str]) -> dict[str, st
 def read_secret_file(path: bytes, what: str) -> str:
     """A file's one value, less one newline at its end. `what` names it in messages.
 
-    Raises SourceAbsent if there is none, CredentialsError if it is wrong.
+    Raises SourceUnavailable if there is none, CredentialsError if it is wrong.
     """
     try:
         descriptor = os.open(path, _READ)
     except FileNotFoundError:
         if os.path.lexists(path):
             raise CredentialsError(f"the {what} file is a dangling link: {os.fsdecode(path)}") from None
-        raise SourceAbsent(f"there is no {what} file: {os.fsdecode(path)}") from None
+        raise SourceUnavailable(f"there is no {what} file: {os.fsdecode(path)}") from None
     except OSError as fault:
         raise CredentialsError(f"the {what} file cannot be opened ({fault.strerror}): {os.fsdecode(path)}") from fault
     value = _content(descriptor, what)
-    check_value(what, value)
+    validate_value(what, value)
     return value
 
 
@@ -131,7 +138,7 @@ def _directory(path: bytes) -> Iterator[int]:
         # A slash at the end would have the link followed.
         if os.path.lexists(path.rstrip(b"/")):
             raise CredentialsError(f"a dangling link is in its place: {os.fsdecode(path)}") from None
-        raise SourceAbsent(f"there is no such directory: {os.fsdecode(path)}") from None
+        raise SourceUnavailable(f"there is no such directory: {os.fsdecode(path)}") from None
     except NotADirectoryError:
         raise CredentialsError(f"not a directory: {os.fsdecode(path)}") from None
     except OSError as fault:
@@ -151,7 +158,7 @@ def _names(directory: int) -> list[str]:
 
 def _read_fields(directory: int, names: Iterable[str], fields: Collection[str]) -> dict[str, str]:
     names = sorted(names)
-    refuse_unknown(names, fields)
+    reject_unknown_fields(names, fields)
     return {name: _read_field(directory, name) for name in names}
 
 

@@ -10,25 +10,25 @@ from typing import NamedTuple
 from publish.domain.entry import Entry, overlap
 
 
-class Rotation(NamedTuple):
+class RetentionResult(NamedTuple):
     """The log in two: both in the log's order."""
 
     kept: list[Entry]
     removed: list[Entry]
 
 
-def rotate(log: Iterable[Entry], keep: int) -> Rotation:
+def apply_retention(log: Iterable[Entry], keep: int) -> RetentionResult:
     """The latest `keep` (at least 1) entries are kept, so the latest always is."""
     ordered = sorted(log)
     cut = max(0, len(ordered) - keep)
-    return Rotation(ordered[cut:], ordered[:cut])
+    return RetentionResult(ordered[cut:], ordered[:cut])
 
 
 class Reason(Enum):
     """Why a save's folder goes or stays."""
 
-    FORGOTTEN = "no entry needs it"
-    NEEDED = "an entry that remains names it, a folder inside it or a folder around it"
+    UNREFERENCED = "no entry needs it"
+    REFERENCED = "an entry that remains names it, a folder inside it or a folder around it"
     RESERVED = "it holds publish's own records"
 
 
@@ -43,7 +43,7 @@ class Folder(NamedTuple):
 
 def plan(removals: Collection[Entry], remaining: Iterable[Entry]) -> list[Folder]:
     """What becomes of each save that `removals` named; inner ones before outer, else in their order."""
-    needed = _Needed(entry.path for entry in remaining)
+    needed = _ReferencedPaths(entry.path for entry in remaining)
     records: dict[bytes, list[Entry]] = {}
     for entry in sorted(removals):
         records.setdefault(entry.path, []).append(entry)
@@ -51,13 +51,13 @@ def plan(removals: Collection[Entry], remaining: Iterable[Entry]) -> list[Folder
     return sorted(folders, key=lambda folder: -folder.path.count(b"/"))
 
 
-def _reason(path: bytes, needed: _Needed) -> Reason:
+def _reason(path: bytes, needed: _ReferencedPaths) -> Reason:
     if overlap(path, b"prune"):
         return Reason.RESERVED
-    return Reason.NEEDED if path in needed else Reason.FORGOTTEN
+    return Reason.REFERENCED if path in needed else Reason.UNREFERENCED
 
 
-class _Needed:
+class _ReferencedPaths:
     """The paths that overlap one of some saves: answers in the depth of a path, not in their number."""
 
     def __init__(self, saves: Iterable[bytes]) -> None:

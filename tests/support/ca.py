@@ -29,10 +29,10 @@ class Pair(NamedTuple):
     key: Path
 
 
-class Authority:
+class CertificateAuthority:
     """Signs certificates that nothing trusts but who is given `certificate`, its own in PEM."""
 
-    def __init__(self, name: str = "Test Authority") -> None:
+    def __init__(self, name: str = "Test CertificateAuthority") -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _name(name)
         constraints = x509.BasicConstraints(ca=True, path_length=None)

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from publish.domain.credential_refresh import CredentialRefresher
 from publish.domain.credentials import Credentials
-from publish.domain.errors import CredentialsError, Refused
-from publish.domain.renewal import Renewal
+from publish.domain.errors import CredentialsError, CredentialsRejected
 from tests.support.fakes import FakeStore
 
 FIRST = Credentials("key", "secret", "token", "http://store:8333", "us-east-1")
-REFUSAL = Refused("PUT: ExpiredToken", "ExpiredToken")
+REFUSAL = CredentialsRejected("PUT: ExpiredToken", "ExpiredToken")
 
 
 class Run:
@@ -21,7 +21,7 @@ class Run:
         self.store = FakeStore()
         self.said: list[str] = []
         self.connected: list[Credentials] = []
-        self.renew = Renewal(first, self.resolve, self.connect, self.said.append)
+        self.renew = CredentialRefresher(first, self.resolve, self.connect, self.said.append)
 
     def resolve(self) -> tuple[str, Credentials]:
         if isinstance(self.answer, CredentialsError):
@@ -50,7 +50,7 @@ def test_it_is_done_as_often_as_a_run_needs_it(times: int) -> None:
     """S6"""
     run = Run(FIRST)
     for _ in range(times):
-        assert run.renew(Refused("LIST: InvalidAccessKeyId", "InvalidAccessKeyId")) is run.store
+        assert run.renew(CredentialsRejected("LIST: InvalidAccessKeyId", "InvalidAccessKeyId")) is run.store
     assert len(run.connected) == times
     assert len(run.said) == 2 * times
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from publish.domain.errors import Misconfigured
+from publish.domain.errors import ConfigError
 
 _URL = re.compile(r"(https?)://([^/?#]*)(.*)\Z", re.DOTALL)
 _HOST_AND_PORT = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([1-9][0-9]{0,4}))?\Z")
@@ -36,29 +36,29 @@ class Origin(NamedTuple):
 
     @classmethod
     def split(cls, url: str) -> tuple[Origin, str]:
-        """The server of `url`, and all that follows it. Raises Misconfigured."""
+        """The server of `url`, and all that follows it. Raises ConfigError."""
         match = _URL.match(url)
         if match is None:
-            raise Misconfigured("it does not start with http:// or https://")
+            raise ConfigError("it does not start with http:// or https://")
         scheme, authority, rest = match.groups()
         if "@" in authority:
-            raise Misconfigured("it has userinfo")
+            raise ConfigError("it has userinfo")
         split = _HOST_AND_PORT.match(authority)
         if split is None:
-            raise Misconfigured("its host or port cannot be one")
+            raise ConfigError("its host or port cannot be one")
         host, port = split[1], None if split[2] is None else int(split[2])
         if not _is_host(host):
-            raise Misconfigured("its host cannot be one")
+            raise ConfigError("its host cannot be one")
         if port is not None and port > _MAX_PORT:
-            raise Misconfigured(f"its port is over {_MAX_PORT}")
+            raise ConfigError(f"its port is over {_MAX_PORT}")
         return cls(scheme, host, port), rest
 
 
 def parse_origin(url: str) -> Origin:
-    """The server that `url` names with nothing behind it. Raises Misconfigured."""
+    """The server that `url` names with nothing behind it. Raises ConfigError."""
     origin, rest = Origin.split(url)
     if rest:
-        raise Misconfigured({"/": "it has a path", "?": "it has a query", "#": "it has a fragment"}[rest[0]])
+        raise ConfigError({"/": "it has a path", "?": "it has a query", "#": "it has a fragment"}[rest[0]])
     return origin
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from tests.support.authority import Authority
+from tests.support.ca import CertificateAuthority
 from tests.support.openbao import OpenBao
 from tests.support.servers import Key, KeyedServer, SeaweedFS
 
@@ -85,15 +85,19 @@ def start_store() -> KeyedServer:
         return SeaweedFS()
     if "://" in way():
         return NamedStore.of(way())
-    from tests.support import contained  # noqa: PLC0415  (the engine's client takes a second to import)
+    from tests.support import container_servers  # noqa: PLC0415  (the engine's client takes a second to import)
 
-    return contained.MinIO() if way() == "pulled" else contained.ContainedSeaweedFS()
+    return container_servers.MinIO() if way() == "pulled" else container_servers.ContainedSeaweedFS()
 
 
-def start_vault(authority: Authority | None = None) -> OpenBao:
+def start_vault(authority: CertificateAuthority | None = None) -> OpenBao:
     """The Vault server of this run."""
     if way() == "processes" or "://" in way():
         return OpenBao(authority)
-    from tests.support import contained  # noqa: PLC0415  (the same)
+    from tests.support import container_servers  # noqa: PLC0415  (the same)
 
-    return contained.ContainedVault(authority) if way() == "pulled" else contained.ContainedOpenBao(authority)
+    return (
+        container_servers.ContainedVault(authority)
+        if way() == "pulled"
+        else container_servers.ContainedOpenBao(authority)
+    )

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from publish.domain.credentials import Credentials
-from publish.domain.errors import CredentialsError, Refused
+from publish.domain.errors import CredentialsError, CredentialsRejected
 from publish.domain.ports import Store
 
 
-class Renewal:
+class CredentialRefresher:
     """What `Requests` asks for a store that accepts it again (S6)."""
 
     def __init__(
@@ -22,14 +22,14 @@ class Renewal:
         connect: Callable[[Credentials], Store],
         say: Callable[[str], None],
     ) -> None:
-        """`first` is what the run began with; `resolve` asks the sources, as `credentials.first_answer` does."""
+        """`first` is what the run began with; `resolve` asks the sources, as `credentials.resolve_credentials` does."""
         self._endpoint = first.endpoint
         self._region = first.region
         self._resolve = resolve
         self._connect = connect
         self._say = say
 
-    def __call__(self, refusal: Refused) -> Store:
+    def __call__(self, refusal: CredentialsRejected) -> Store:
         """The store, with what the sources say now. Raises CredentialsError."""
         self._say(f"the store rejected the credentials ({refusal.code}); resolving the sources again")
         source, renewed = self._resolve()

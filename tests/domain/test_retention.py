@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publish.domain.entry import Entry, overlap
-from publish.domain.selection import Reason, plan, rotate
+from publish.domain.retention import Reason, apply_retention, plan
 from tests.support import strategies
 
 close_paths = st.lists(st.sampled_from([b"a", b"b", b"c1", b"c10"]), min_size=1, max_size=3).map(b"/".join)
@@ -16,7 +16,7 @@ close_entries = st.builds(Entry.of, st.integers(0, 3), st.integers(0, 5), close_
 @given(st.sets(strategies.entries), st.integers(1, 5))
 def test_the_latest_are_kept_and_the_others_removed(log: set[Entry], keep: int) -> None:
     """prune.1."""
-    kept, removed = rotate(log, keep)
+    kept, removed = apply_retention(log, keep)
     assert kept == sorted(log)[-keep:]
     assert removed == sorted(log - set(kept))
     assert not log or max(log) in kept
@@ -36,7 +36,7 @@ def test_a_save_that_remaining_entries_need_stays_and_every_other_goes(
         if folder.path == b"prune/x":
             assert folder.reason is Reason.RESERVED
         else:
-            assert folder.reason is (Reason.NEEDED if needed else Reason.FORGOTTEN)
+            assert folder.reason is (Reason.REFERENCED if needed else Reason.UNREFERENCED)
 
 
 @given(st.sets(close_entries))
@@ -53,4 +53,4 @@ def test_inner_saves_go_before_outer_ones_and_others_in_the_logs_order(removals:
 def test_folders_that_share_letters_do_not_protect_one_another() -> None:
     """prune.2, prune.3."""
     (folder,) = plan([Entry.of(1, 1, b"checkpoint-1")], [Entry.of(1, 10, b"checkpoint-10")])
-    assert folder.reason is Reason.FORGOTTEN
+    assert folder.reason is Reason.UNREFERENCED

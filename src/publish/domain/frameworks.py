@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from publish.domain.entry import MAX_UINT64, spell
-from publish.domain.errors import Malformed
+from publish.domain.entry import MAX_UINT64, to_text
+from publish.domain.errors import FormatError
 from publish.domain.ports import Store
-from publish.domain.requests import Requests
+from publish.domain.retrying_store import Requests
 from publish.domain.trainer_state import global_step
 
 TRAINER_STATE = b"trainer_state.json"
@@ -37,7 +37,7 @@ class Framework(NamedTuple):
     """As short as such a name can be."""
 
     is_complete: Callable[[Requests, Save], bool]
-    """Raises Malformed, with the fault alone, for a save that can never be complete."""
+    """Raises FormatError, with the fault alone, for a save that can never be complete."""
 
     def step_of(self, name: bytes) -> int | None:
         """The step of a folder, or None for one that is not a save's."""
@@ -57,22 +57,22 @@ def _hf_is_complete(ask: Requests, save: Save) -> bool:
         return None if parts is None else global_step(parts)
 
     try:
-        step = ask(f"read {spell(state)}", read)
-    except Malformed as fault:
-        raise Malformed(f"{TRAINER_STATE.decode()}: {fault}") from fault
+        step = ask(f"read {to_text(state)}", read)
+    except FormatError as fault:
+        raise FormatError(f"{TRAINER_STATE.decode()}: {fault}") from fault
     if step is None:
         return False
     if step != save.step:
-        raise Malformed(f"{TRAINER_STATE.decode()}: global_step is not the step of the folder: {step}")
+        raise FormatError(f"{TRAINER_STATE.decode()}: global_step is not the step of the folder: {step}")
     # The order matters: the sentinel is there before the state is and goes after it.
     sentinel = save.path + b"/" + INCOMPLETE
-    return not ask(f"look for {spell(sentinel)}", lambda store: store.is_there(sentinel))
+    return not ask(f"look for {to_text(sentinel)}", lambda store: store.exists(sentinel))
 
 
 def _dcp_is_complete(ask: Requests, save: Save) -> bool:
     """Whether `.metadata` has content: a power loss can leave it there empty."""
     metadata = save.path + b"/" + METADATA
-    return bool(ask(f"look for {spell(metadata)}", lambda store: store.size(metadata)))
+    return bool(ask(f"look for {to_text(metadata)}", lambda store: store.size(metadata)))
 
 
 FRAMEWORKS = {

@@ -20,13 +20,13 @@ import requests
 from hvac.adapters import RawAdapter
 from requests.adapters import HTTPAdapter
 
-from publish.adapters.vault.answers import Answer, document
-from publish.adapters.vault.faults import fault_of
+from publish.adapters.vault.errors import translate
 from publish.adapters.vault.pem import certificates, read_regular
 from publish.adapters.vault.redaction import Secrets
-from publish.domain.errors import CredentialsError, Misconfigured, SourceAbsent
-from publish.domain.origin import Origin
-from publish.domain.vault_location import Kubernetes, VaultLocation
+from publish.adapters.vault.responses import Answer, document
+from publish.domain.errors import ConfigError, CredentialsError, SourceUnavailable
+from publish.domain.server_url import Origin
+from publish.domain.vault_url import Kubernetes, VaultUrl
 
 # Seconds (V4, V5).
 CONNECT = 10.0
@@ -42,7 +42,7 @@ _MAX_BODY = 1024 * 1024
 class Session:
     """A login, a read, and the end of the token. `left` tells the seconds that remain for all."""
 
-    def __init__(self, location: VaultLocation, trust: str, secrets: Secrets, left: Callable[[], float]) -> None:
+    def __init__(self, location: VaultUrl, trust: str, secrets: Secrets, left: Callable[[], float]) -> None:
         """`trust` is the path of the node's PEM bundle."""
         self._location = location
         wire = partial(_Wire, secrets=secrets, left=left)
@@ -116,7 +116,7 @@ class _Wire(RawAdapter):  # type: ignore[misc]  # hvac is untyped
         headers: dict[str, str] | None = None,
         **given: Any,  # noqa: ANN401  (hvac's)
     ) -> Mapping[str, object]:
-        """The JSON object that was answered. Raises SourceAbsent or CredentialsError."""
+        """The JSON object that was answered. Raises SourceUnavailable or CredentialsError."""
         given.pop("raise_exception", None)
         answer = self._exchange(method, url, headers, given)
         # Once: what answers there is taken as it is.
@@ -128,7 +128,7 @@ class _Wire(RawAdapter):  # type: ignore[misc]  # hvac is untyped
         """The path to ask for instead; from now on all goes to the server that the answer names (V5)."""
         try:
             target, path = Origin.split(urljoin(answer.url, answer.location))
-        except (Misconfigured, ValueError):
+        except (ConfigError, ValueError):
             raise CredentialsError(f"{self.step}: it redirects to what is no server") from None
         here, _ = Origin.split(self.base_uri)
         if here.scheme == "https" and target.scheme != "https":
@@ -142,7 +142,7 @@ class _Wire(RawAdapter):  # type: ignore[misc]  # hvac is untyped
         """One request and its answer, in a thread of its own: a socket's time-outs never end a drip."""
         limit = min(self.most, self._left(), self.end - monotonic())
         if limit <= 0:
-            raise SourceAbsent("the server cannot be reached: no time was left")
+            raise SourceUnavailable("the server cannot be reached: no time was left")
         outcome: list[Answer | CredentialsError] = []
         ended = threading.Event()
 
@@ -152,12 +152,12 @@ class _Wire(RawAdapter):  # type: ignore[misc]  # hvac is untyped
             except CredentialsError as fault:
                 outcome.append(fault)
             except Exception as fault:  # noqa: BLE001  (a thread would print it, and what it holds)
-                outcome.append(fault_of(fault))
+                outcome.append(translate(fault))
             ended.set()
 
         threading.Thread(target=send, daemon=True).start()
         if not ended.wait(limit):
-            raise SourceAbsent(f"the server cannot be reached: there was no whole answer within {limit:.3g} s")
+            raise SourceUnavailable(f"the server cannot be reached: there was no whole answer within {limit:.3g} s")
         if isinstance(outcome[0], CredentialsError):
             raise outcome[0]
         return outcome[0]
@@ -205,7 +205,7 @@ class _Transport(HTTPAdapter):
         conn.cert_reqs = "CERT_REQUIRED"
 
 
-def _session(location: VaultLocation, trust: str) -> requests.Session:
+def _session(location: VaultUrl, trust: str) -> requests.Session:
     """A session that nothing outside the location changes. Raises CredentialsError for a bad `ca=`."""
     nodes = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:

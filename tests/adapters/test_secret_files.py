@@ -15,14 +15,14 @@ from typing import ParamSpec, TypeVar
 
 import pytest
 
-from publish.adapters.secret_directory import (
+from publish.adapters.secret_files import (
     PrivateDirectory,
     SecretDirectory,
     read_private_directory,
     read_secret_file,
 )
 from publish.domain.credentials import Credentials
-from publish.domain.errors import CredentialsError, SourceAbsent
+from publish.domain.errors import CredentialsError, SourceUnavailable
 from tests.support.kubelet import MountedSecret
 
 P = ParamSpec("P")
@@ -87,7 +87,7 @@ def refusal(read: Callable[[], object]) -> str:
     """What is said of something that is there and wrong."""
     with pytest.raises(CredentialsError) as raised:
         read()
-    assert not isinstance(raised.value, SourceAbsent)
+    assert not isinstance(raised.value, SourceUnavailable)
     assert CANARY not in "".join(traceback.format_exception(raised.value))
     fault: BaseException | None = raised.value
     while fault is not None:
@@ -108,7 +108,7 @@ def test_one_file_per_field_is_read(read: Read, directory: Path) -> None:
 def test_a_directory_that_is_not_there_is_absent(read: Read, top: Path) -> None:
     """C1."""
     for path in (top / "none", top / "none" / "s3"):
-        with pytest.raises(SourceAbsent, match=f"there is no such directory: {path}"):
+        with pytest.raises(SourceUnavailable, match=f"there is no such directory: {path}"):
             read(path)
 
 
@@ -499,7 +499,7 @@ def test_an_approle_directory_is_checked_as_a_private_one(top: Path) -> None:
     assert refusal(read_it) == "the field is missing: secret_id"
     path.chmod(0o750)
     assert "group and others" in refusal(read_it)
-    with pytest.raises(SourceAbsent):
+    with pytest.raises(SourceUnavailable):
         read_private_directory(os.fsencode(top / "none"), fields)
 
 
@@ -510,7 +510,7 @@ def test_a_token_file_is_absent_when_it_is_not_there_and_wrong_in_every_other_wa
     def read_it() -> str:
         return read_secret_file(os.fsencode(path), "token")
 
-    with pytest.raises(SourceAbsent, match=f"there is no token file: {path}"):
+    with pytest.raises(SourceUnavailable, match=f"there is no token file: {path}"):
         read_it()
     path.symlink_to("nowhere")
     assert refusal(read_it) == f"the token file is a dangling link: {path}"

@@ -1,7 +1,7 @@
 """Roots of every kind behind one face, so that one suite holds all stores to the port's contract.
 
-A ground can look at itself and write behind the store's back. A new kind of store is a class
-with these methods and one line in GROUNDS.
+A fresh_root can look at itself and write behind the store's back. A new kind of store is a class
+with these methods and one line in FRESH_ROOTS.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.support.fakes import FakeStore
 from tests.support.s3_roots import Place, make_place
 
 
-class Ground(Protocol):
+class FreshRoot(Protocol):
     """One fresh root."""
 
     def store(self) -> Store:
@@ -31,7 +31,7 @@ class Ground(Protocol):
         """All files below the root, entries included."""
 
 
-class FakeGround:
+class FakeFreshRoot:
     def __init__(self) -> None:
         self._store = FakeStore(page_size=100)
 
@@ -52,7 +52,7 @@ class FakeGround:
         return sorted(path.decode() for path in (*entries, *self._store.files))
 
 
-class PosixGround:
+class PosixFreshRoot:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
@@ -69,7 +69,7 @@ class PosixGround:
         return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if not path.is_dir())
 
 
-class S3Ground(NamedTuple):
+class S3FreshRoot(NamedTuple):
     place: Place
 
     def store(self) -> Store:
@@ -82,9 +82,9 @@ class S3Ground(NamedTuple):
         return sorted(self.place.paths())
 
 
-GROUNDS: dict[str, Callable[[pytest.FixtureRequest], Ground]] = {
-    "fake": lambda _: FakeGround(),
-    "posix": lambda request: PosixGround(request.getfixturevalue("tmp_path_factory").mktemp("root")),
-    "s3-moto": lambda request: S3Ground(make_place(request.getfixturevalue("moto"))),
-    "s3-seaweedfs": lambda request: S3Ground(make_place(request.getfixturevalue("seaweedfs"))),
+FRESH_ROOTS: dict[str, Callable[[pytest.FixtureRequest], FreshRoot]] = {
+    "fake": lambda _: FakeFreshRoot(),
+    "posix": lambda request: PosixFreshRoot(request.getfixturevalue("tmp_path_factory").mktemp("root")),
+    "s3-moto": lambda request: S3FreshRoot(make_place(request.getfixturevalue("moto"))),
+    "s3-seaweedfs": lambda request: S3FreshRoot(make_place(request.getfixturevalue("seaweedfs"))),
 }

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from publish.adapters.vault.redaction import Secrets
-from publish.domain.credentials import FIELDS, Credentials, from_fields, refuse_unknown
+from publish.domain.credentials import FIELDS, Credentials, parse_credentials, reject_unknown_fields
 from publish.domain.errors import CredentialsError
 
 _NOT_VAULTS = "its answer is not what Vault sends"
@@ -41,7 +41,7 @@ def document(answer: Answer, step: str, secrets: Secrets) -> Mapping[str, object
     raise CredentialsError(f"{step}: it answered with status {answer.status}{quoted}")
 
 
-def token_of(login: Mapping[str, object]) -> str:
+def parse_login(login: Mapping[str, object]) -> str:
     """The token that a login gave. Raises CredentialsError."""
     auth = login.get("auth")
     token = auth.get("client_token") if isinstance(auth, dict) else None
@@ -53,7 +53,7 @@ def token_of(login: Mapping[str, object]) -> str:
     return token
 
 
-def credentials_of(secret: Mapping[str, object], kv: int, secrets: Secrets) -> Credentials:
+def parse_secret(secret: Mapping[str, object], kv: int, secrets: Secrets) -> Credentials:
     """The credentials in a KV secret; values are taken as they are (V7). Raises CredentialsError."""
     data = secret.get("data")
     if kv != 1 and isinstance(data, dict):
@@ -62,11 +62,11 @@ def credentials_of(secret: Mapping[str, object], kv: int, secrets: Secrets) -> C
         raise CredentialsError(f"read: {_NOT_VAULTS} for KV version {kv}")
     fields = {name: value for name, value in data.items() if isinstance(value, str)}
     secrets.add(*fields.values())
-    refuse_unknown((name if name in FIELDS else secrets.strike(name) for name in data), FIELDS)
+    reject_unknown_fields((name if name in FIELDS else secrets.strike(name) for name in data), FIELDS)
     for name in sorted(data):
         if name not in fields:
             raise CredentialsError(f"the field is not a string: {name}")
-    return from_fields(fields)
+    return parse_credentials(fields)
 
 
 def _parse(body: bytes) -> object:

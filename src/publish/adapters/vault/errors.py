@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 import requests
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError
 
-from publish.domain.errors import CredentialsError, SourceAbsent
+from publish.domain.errors import CredentialsError, SourceUnavailable
 
 _TUNNEL = re.compile(r"Tunnel connection failed: ([0-9]{3})\b")
 
 
-def fault_of(error: Exception) -> CredentialsError:
-    """SourceAbsent or CredentialsError for whatever a request raised."""
+def translate(error: Exception) -> CredentialsError:
+    """SourceUnavailable or CredentialsError for whatever a request raised."""
     causes = list(_causes(error))
     who = "the proxy" if any(isinstance(cause, ProxyError) for cause in causes) else "the server"
     for kind, judge in _TABLE:
@@ -34,20 +34,20 @@ def _unverified(cause: BaseException, who: str) -> CredentialsError:
 
 
 def _unnamed(cause: BaseException, who: str) -> CredentialsError:  # noqa: ARG001  (one shape for the table)
-    return SourceAbsent(f"{who} cannot be reached: the name does not resolve")
+    return SourceUnavailable(f"{who} cannot be reached: the name does not resolve")
 
 
 def _unconnected(cause: BaseException, who: str) -> CredentialsError:
     why = getattr(cause.__cause__, "strerror", None) or "no connection could be made"
-    return SourceAbsent(f"{who} cannot be reached: {why}")
+    return SourceUnavailable(f"{who} cannot be reached: {why}")
 
 
 def _unconnected_in_time(cause: BaseException, who: str) -> CredentialsError:  # noqa: ARG001  (one shape for the table)
-    return SourceAbsent(f"{who} cannot be reached: connecting timed out")
+    return SourceUnavailable(f"{who} cannot be reached: connecting timed out")
 
 
 def _unanswered(cause: BaseException, who: str) -> CredentialsError:  # noqa: ARG001  (one shape for the table)
-    return SourceAbsent(f"{who} cannot be reached: it did not answer in time")
+    return SourceUnavailable(f"{who} cannot be reached: it did not answer in time")
 
 
 def _insecure(cause: BaseException, who: str) -> CredentialsError:

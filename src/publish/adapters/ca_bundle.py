@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterable
 
-NODE_BUNDLES = (
+SYSTEM_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",  # Debian, Alpine
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  # RHEL
     "/etc/pki/tls/certs/ca-bundle.crt",  # RHEL, older
@@ -15,7 +15,7 @@ NODE_BUNDLES = (
 )
 
 
-def node_roots(candidates: Iterable[str] = NODE_BUNDLES) -> str:
+def system_ca_bundle(candidates: Iterable[str] = SYSTEM_BUNDLES) -> str:
     """The path of a PEM bundle: the first candidate that holds anything, else certifi's own."""
     for path in candidates:
         try:

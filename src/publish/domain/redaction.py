@@ -17,7 +17,7 @@ _SHORTEST = 4
 _LOWER = {code: code + 0x20 for code in range(ord("A"), ord("Z") + 1)}
 
 
-class Concealed:
+class Redactor:
     """Secrets, none of which is left in a text that was struck. Safe to share between threads."""
 
     def __init__(self) -> None:

@@ -8,23 +8,23 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from publish.domain.errors import Misconfigured
-from publish.domain.origin import Origin
-from publish.domain.vault_location import AppRole, Kubernetes, VaultLocation, parse_location
+from publish.domain.errors import ConfigError
+from publish.domain.server_url import Origin
+from publish.domain.vault_url import AppRole, Kubernetes, VaultUrl, parse_vault_url
 
 K8S = "auth=kubernetes&role=training"
 LOGIN = Kubernetes("training")
 SERVER = Origin("https", "vault.example", 8200)
 
 
-def at(path: str = "team/s3", query: str = K8S) -> VaultLocation:
-    return parse_location(f"https://vault.example:8200/{path}?{query}")
+def at(path: str = "team/s3", query: str = K8S) -> VaultUrl:
+    return parse_vault_url(f"https://vault.example:8200/{path}?{query}")
 
 
 def test_kubernetes_with_nothing_but_a_role_has_the_defaults_of_the_table() -> None:
     """V2."""
     location = at()
-    assert location == VaultLocation(SERVER, "team/s3", LOGIN, "secret", 2, None, None, None)
+    assert location == VaultUrl(SERVER, "team/s3", LOGIN, "secret", 2, None, None, None)
     assert location.login == Kubernetes(
         "training", b"/var/run/secrets/kubernetes.io/serviceaccount/token", "kubernetes"
     )
@@ -32,8 +32,8 @@ def test_kubernetes_with_nothing_but_a_role_has_the_defaults_of_the_table() -> N
 
 def test_approle_with_nothing_but_a_directory_has_the_defaults_of_the_table() -> None:
     """V2."""
-    location = parse_location("http://vault/s3?auth=approle&approle=/home/u/.config/vault-approle")
-    assert location == VaultLocation(Origin("http", "vault", None), "s3", AppRole(b"/home/u/.config/vault-approle"))
+    location = parse_vault_url("http://vault/s3?auth=approle&approle=/home/u/.config/vault-approle")
+    assert location == VaultUrl(Origin("http", "vault", None), "s3", AppRole(b"/home/u/.config/vault-approle"))
     assert location.login.mount == "approle"
 
 
@@ -43,7 +43,7 @@ def test_every_key_is_taken() -> None:
         query="mount=kv&auth=kubernetes&role=r&ca=/ca.pem&proxy=http%3A%2F%2Fproxy.example%3A3128"
         "&kv=1&authmount=k8s/east&namespace=team/a&token=/run/token"
     )
-    assert location == VaultLocation(
+    assert location == VaultUrl(
         SERVER,
         "team/s3",
         Kubernetes("r", b"/run/token", "k8s/east"),
@@ -181,7 +181,7 @@ def test_a_file_that_is_not_utf8_keeps_its_name() -> None:
 )
 def test_every_other_location_is_refused_for_its_reason(path: str, query: str, fault: str) -> None:
     """V3, P2."""
-    with pytest.raises(Misconfigured) as raised:
+    with pytest.raises(ConfigError) as raised:
         at(path, query)
     assert fault in str(raised.value)
     assert "hunter2" not in "".join(traceback.format_exception(raised.value))
@@ -204,22 +204,22 @@ def test_every_other_location_is_refused_for_its_reason(path: str, query: str, f
 )
 def test_a_server_that_cannot_be_one_is_refused_and_never_quoted(server: str, fault: str) -> None:
     """V3, F9."""
-    with pytest.raises(Misconfigured, match=fault) as raised:
-        parse_location(f"{server}/team/s3?{K8S}")
+    with pytest.raises(ConfigError, match=fault) as raised:
+        parse_vault_url(f"{server}/team/s3?{K8S}")
     assert "hunter2" not in "".join(traceback.format_exception(raised.value))
 
 
 def test_a_private_root_has_no_use_without_tls() -> None:
     """V3."""
-    with pytest.raises(Misconfigured, match="ca= has no use with http://"):
-        parse_location(f"http://vault.example/team/s3?{K8S}&ca=/ca.pem")
+    with pytest.raises(ConfigError, match="ca= has no use with http://"):
+        parse_vault_url(f"http://vault.example/team/s3?{K8S}&ca=/ca.pem")
 
 
 def test_a_location_without_a_query_is_refused() -> None:
-    with pytest.raises(Misconfigured, match="auth= is missing"):
-        parse_location("http://vault.example/team/s3")
-    with pytest.raises(Misconfigured, match="the path is empty"):
-        parse_location(f"http://vault.example?{K8S}")
+    with pytest.raises(ConfigError, match="auth= is missing"):
+        parse_vault_url("http://vault.example/team/s3")
+    with pytest.raises(ConfigError, match="the path is empty"):
+        parse_vault_url(f"http://vault.example?{K8S}")
 
 
 _words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
@@ -231,7 +231,7 @@ _file = st.binary(min_size=1).filter(lambda path: b"\0" not in path)
 _login = st.one_of(st.builds(Kubernetes, _words, _file, _inside), st.builds(AppRole, _file, _inside))
 _ports = st.none() | st.integers(1, 65535)
 _locations = st.builds(
-    VaultLocation,
+    VaultUrl,
     server=st.builds(Origin, st.just("https"), st.sampled_from(["vault", "10.0.0.1", "[::1]"]), _ports),
     path=_inside,
     login=_login,
@@ -244,10 +244,10 @@ _locations = st.builds(
 
 
 @given(_locations)
-def test_what_it_prints_it_parses(location: VaultLocation) -> None:
+def test_what_it_prints_it_parses(location: VaultUrl) -> None:
     """V1 to V3; a comma is printed as %2C, so that it can stand in a list."""
     text = str(location)
-    assert parse_location(text) == location
+    assert parse_vault_url(text) == location
     assert text.isascii()
     assert "," not in text
 
@@ -270,10 +270,10 @@ _near = st.lists(
 def test_any_text_is_one_location_or_one_error(text: str) -> None:
     """V3: what is taken means what its canonical text means, and nothing else is taken."""
     try:
-        location = parse_location(text)
-    except Misconfigured:
+        location = parse_vault_url(text)
+    except ConfigError:
         return
-    assert parse_location(str(location)) == location
+    assert parse_vault_url(str(location)) == location
     for inside in (location.path, location.mount, location.login.mount, location.namespace or "x"):
         assert not {"", ".", ".."} & set(inside.split("/"))
         assert inside.isprintable()

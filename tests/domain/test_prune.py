@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publish.domain.entry import Entry
-from publish.domain.errors import Denied, Malformed, Refused, StoreFault
-from publish.domain.ports import Area, Removal, Store
-from publish.domain.sweep import prune
-from tests.support.asking import asking
+from publish.domain.errors import CredentialsRejected, FormatError, PermanentFault, StoreFault
+from publish.domain.ports import Namespace, Removal, Store
+from publish.domain.prune import prune
 from tests.support.fakes import FakeReport, FakeStore
 from tests.support.faults import Crash, Fault, FaultyStore
+from tests.support.retrying import asking
 
 
 def save(store: FakeStore, epoch: int, step: int, path: bytes) -> Entry:
     entry = Entry.of(epoch, step, path)
-    store.areas[Area.PUB].add(entry.name)
+    store.areas[Namespace.PUB].add(entry.name)
     store.files[path + b"/trainer_state.json"] = b"{}"
     store.files[path + b"/weights"] = b"w"
     return entry
@@ -33,7 +33,7 @@ def run(store: Store, keep: int = 1) -> FakeReport:
 
 
 def log(store: FakeStore) -> set[bytes]:
-    return store.areas[Area.PUB]
+    return store.areas[Namespace.PUB]
 
 
 def test_entries_go_and_then_what_they_named() -> None:
@@ -44,7 +44,7 @@ def test_entries_go_and_then_what_they_named() -> None:
     assert report.said == [("removed", b"run/%d" % step) for step in range(3)]
     assert log(store) == {entry.name for entry in entries[3:]}
     assert {path.split(b"/")[1] for path in store.files} == {b"3", b"4"}
-    assert store.areas[Area.PRUNE] == set()
+    assert store.areas[Namespace.PRUNE] == set()
     assert run(store, keep=2).said == []
 
 
@@ -60,10 +60,10 @@ def test_progress_is_told_from_before_the_first_removal_to_after_the_last() -> N
 def test_a_save_that_was_not_there_is_not_said_to_be_removed() -> None:
     """prune.1."""
     store = FakeStore()
-    store.areas[Area.PUB] = {Entry.of(1, step, b"gone/%d" % step).name for step in range(3)}
+    store.areas[Namespace.PUB] = {Entry.of(1, step, b"gone/%d" % step).name for step in range(3)}
     assert run(store).said == []
     assert len(log(store)) == 1
-    assert store.areas[Area.PRUNE] == set()
+    assert store.areas[Namespace.PRUNE] == set()
 
 
 def test_a_save_named_twice_is_removed_once() -> None:
@@ -78,7 +78,7 @@ def test_a_save_named_twice_is_removed_once() -> None:
 def test_a_folder_with_only_a_marker_counts_as_there() -> None:
     """prune.1."""
     store = FakeStore()
-    store.areas[Area.PUB] |= {Entry.of(1, 1, b"run").name, Entry.of(1, 2, b"new").name}
+    store.areas[Namespace.PUB] |= {Entry.of(1, 1, b"run").name, Entry.of(1, 2, b"new").name}
     store.files[b"run/.metadata"] = b"x"
     assert run(store).said == [("removed", b"run")]
 
@@ -93,7 +93,7 @@ def test_what_remaining_entries_need_stays_and_its_record_is_dropped() -> None:
     assert run(store).said == [("removed", b"x")]
     assert b"a/weights" in store.files
     assert b"a/b/c/weights" in store.files
-    assert store.areas[Area.PRUNE] == set()
+    assert store.areas[Namespace.PRUNE] == set()
 
 
 def test_an_entry_that_names_our_own_records_does_not_remove_them() -> None:
@@ -109,10 +109,10 @@ def test_a_publication_made_meanwhile_protects_its_save() -> None:
     """prune.2."""
 
     class Racing(FakeStore):
-        def remove(self, area: Area, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+        def remove(self, area: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
             faults = super().remove(area, names)
-            if area is Area.PUB:
-                self.areas[Area.PUB].add(Entry.of(2, 1, b"run/1").name)
+            if area is Namespace.PUB:
+                self.areas[Namespace.PUB].add(Entry.of(2, 1, b"run/1").name)
             return faults
 
     store = Racing()
@@ -136,16 +136,16 @@ def test_what_cannot_be_removed_is_reported_the_rest_is_done_and_the_next_tries_
         assert b"run/3/weights" not in store.files
     store.stuck = set()
     assert run(store).said == [("removed", b"run/0"), ("removed", b"run/1")]
-    assert store.areas[Area.PRUNE] == set()
+    assert store.areas[Namespace.PRUNE] == set()
 
 
 def test_a_removal_that_cannot_be_recorded_is_not_begun() -> None:
     """prune.5, prune.7."""
 
     class Full(FakeStore):
-        def create(self, area: Area, name: bytes) -> None:
+        def create(self, area: Namespace, name: bytes) -> None:
             if name == first.name:
-                raise Denied("quota")
+                raise PermanentFault("quota")
             super().create(area, name)
 
     store = Full()
@@ -168,7 +168,7 @@ def test_a_save_behind_a_link_is_left_and_the_matter_closed() -> None:
     report = run(store)
     assert report.said == [("left", (b"exec/a/1", b"exec/a")), ("removed", b"exec/b/2")]
     assert b"exec/a/1/weights" in store.files
-    assert store.areas[Area.PRUNE] == set()
+    assert store.areas[Namespace.PRUNE] == set()
 
 
 def test_a_large_save_goes_in_several_calls_its_marker_in_the_first() -> None:
@@ -179,10 +179,10 @@ def test_a_large_save_goes_in_several_calls_its_marker_in_the_first() -> None:
         store.files[b"run/1/%03d" % number] = b""
     save(store, 1, 2, b"run/1x")
     seen = []
-    inner = store.remove_save
+    inner = store.remove_tree
 
     class Recording(FaultyStore):
-        def remove_save(self, path: bytes, first: Sequence[bytes]) -> Removal:
+        def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
             removal = inner(path, first)
             seen.append(b"run/1/trainer_state.json" in store.files)
             return removal
@@ -210,9 +210,9 @@ def test_a_name_on_record_that_does_not_parse_is_an_error() -> None:
     store = FakeStore()
     save(store, 1, 1, b"run/1")
     save(store, 1, 2, b"run/2")
-    store.areas[Area.PRUNE].add(b"foreign")
+    store.areas[Namespace.PRUNE].add(b"foreign")
     before = set(store.files)
-    with pytest.raises(Malformed, match=r"prune/: .*foreign"):
+    with pytest.raises(FormatError, match=r"prune/: .*foreign"):
         run(store)
     assert (len(log(store)), set(store.files)) == (2, before)
 
@@ -222,7 +222,7 @@ def test_a_refusal_ends_a_prune() -> None:
     store = FakeStore()
     save(store, 1, 1, b"run/1")
     save(store, 1, 2, b"run/2")
-    with pytest.raises(Refused):
+    with pytest.raises(CredentialsRejected):
         run(FaultyStore(store, [Fault.NONE, Fault.NONE, Fault.EXPIRED]))
 
 
@@ -233,7 +233,7 @@ def test_a_stale_listing_leaves_the_removal_on_record_for_the_next_prune() -> No
     save(store, 1, 2, b"run/2")
     # prune/, pub/, record, removal, and then pub/ again, which shows what was before.
     assert run(FaultyStore(store, [Fault.NONE] * 4 + [Fault.STALE_LIST])).said == []
-    assert store.areas[Area.PRUNE] == {entry.name}
+    assert store.areas[Namespace.PRUNE] == {entry.name}
     assert run(store).said == [("removed", b"run/1")]
 
 
@@ -242,9 +242,9 @@ def test_a_record_of_an_entry_that_is_kept_now_is_dropped() -> None:
     store = FakeStore()
     entry = save(store, 1, 1, b"run/1")
     save(store, 1, 2, b"run/2")
-    store.areas[Area.PRUNE].add(entry.name)
+    store.areas[Namespace.PRUNE].add(entry.name)
     assert run(store, keep=2).said == []
-    assert store.areas[Area.PRUNE] == set()
+    assert store.areas[Namespace.PRUNE] == set()
     assert len(log(store)) == 2
 
 
@@ -291,15 +291,19 @@ def test_prunes_side_by_side_end_well() -> None:
         run(Interrupted(store, []))
         assert len(log(store)) == 1
         assert set(store.files) == {b"run/3/weights", b"run/3/trainer_state.json"}
-        assert store.areas[Area.PRUNE] == set()
+        assert store.areas[Namespace.PRUNE] == set()
 
 
 def test_a_record_that_cannot_be_dropped_is_reported() -> None:
     """prune.5, prune.7."""
 
     class Stubborn(FakeStore):
-        def remove(self, area: Area, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
-            return {name: Denied("stuck") for name in names} if area is Area.PRUNE else super().remove(area, names)
+        def remove(self, area: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+            return (
+                {name: PermanentFault("stuck") for name in names}
+                if area is Namespace.PRUNE
+                else super().remove(area, names)
+            )
 
     store = Stubborn()
     first = save(store, 1, 1, b"run/1")
