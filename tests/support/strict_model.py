@@ -136,11 +136,11 @@ class Model:
         assert isinstance(node, File)
         return node
 
-    def points(self) -> list[Point]:
-        """All that a cut decides on, of what it may leave reachable."""
+    def points(self, top: int = ROOT) -> list[Point]:
+        """All that a cut decides on, of what it may leave reachable from the directory `top`."""
         found: dict[Point, None] = {}
         seen: set[int] = set()
-        queue = [ROOT]
+        queue = [top]
         while queue:
             inode = queue.pop()
             node = self.nodes[inode]
@@ -157,11 +157,23 @@ class Model:
                     found[Point(inode, name, len(values))] = None
         return list(found)
 
-    def tree(self, choose: Choice) -> Tree:
-        """What is there after a cut that decides as `choose` does (an index into a point's values)."""
+    def tree(self, choose: Choice, top: int = ROOT) -> Tree:
+        """What is below `top` after a cut that decides as `choose` does (an index into a point's values)."""
         tree: dict[bytes, Content] = {}
-        self._grow(tree, b"", ROOT, choose)
+        self._grow(tree, b"", top, choose)
         return tree
+
+    def path(self, inode: int) -> bytes:
+        """The present path of a file or directory; of one that was removed, its number."""
+        if inode == ROOT:
+            return b""
+        for parent, node in self.nodes.items():
+            if isinstance(node, Directory):
+                for name, values in node.names.items():
+                    if values[-1] == inode:
+                        above = self.path(parent)
+                        return above + b"/" + name if above else name
+        return b"(removed, inode %d)" % inode
 
     def _grow(self, tree: dict[bytes, Content], path: bytes, inode: int, choose: Choice) -> None:
         node = self.nodes[inode]
@@ -240,28 +252,29 @@ def contents_alone(point: Point) -> int:
     return -1 if point.name is None else 0
 
 
-def cuts(model: Model, random_cuts: random.Random, draws: int) -> Iterator[tuple[str, Tree]]:
-    """What a power cut at this moment may leave, each tree once, with what was kept in words."""
+def cuts(model: Model, top: int, random_cuts: random.Random, draws: int) -> Iterator[tuple[str, Tree]]:
+    """What a power cut at this moment may leave below `top`, each tree once, with what was kept in words."""
     seen: set[tuple[tuple[bytes, Content], ...]] = set()
-    for words, choose in _choices(model, random_cuts, draws):
-        tree = model.tree(choose)
+    for words, choose in _choices(model, model.points(top), random_cuts, draws):
+        tree = model.tree(choose, top)
         key = tuple(tree.items())
         if key not in seen:
             seen.add(key)
             yield words, tree
 
 
-def _choices(model: Model, random_cuts: random.Random, draws: int) -> Iterator[tuple[str, Choice]]:
+def _choices(
+    model: Model, points: list[Point], random_cuts: random.Random, draws: int
+) -> Iterator[tuple[str, Choice]]:
     yield "nothing that was not synced is kept", durable
     yield "everything is kept", present
     yield "names are kept, contents that were not synced are lost", names_alone
     yield "contents are kept, names that were not synced are lost", contents_alone
-    points = model.points()
     for point in points:
         for value in range(point.values - 1):
-            yield f"one change is lost: {_described(point, value)}", _only(point, value, -1)
+            yield f"all is kept but one change: {_described(model, point)}", _only(point, value, -1)
         for value in range(1, point.values):
-            yield f"one change alone is kept: {_described(point, value)}", _only(point, value, 0)
+            yield f"one change alone is kept: {_described(model, point)}", _only(point, value, 0)
     for draw in range(draws):
         chosen = {point: random_cuts.randrange(point.values) for point in points}
         yield f"draw {draw}", chosen.__getitem__
@@ -271,6 +284,7 @@ def _only(point: Point, value: int, others: int) -> Choice:
     return lambda other: value if other == point else others
 
 
-def _described(point: Point, value: int) -> str:
-    what = "the content" if point.name is None else f"the name {point.name.decode('utf-8', 'backslashreplace')}"
-    return f"{what} in inode {point.inode}, version {value}"
+def _described(model: Model, point: Point) -> str:
+    path = model.path(point.inode)
+    what = b"the content of " + path if point.name is None else b"the name " + point.name + b" in " + path
+    return what.decode("utf-8", "backslashreplace")
