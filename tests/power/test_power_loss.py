@@ -18,6 +18,7 @@ from tests.support.power import (
     published,
     save,
     save_files,
+    unsynced,
 )
 from tests.support.strict_model import Model
 
@@ -57,6 +58,23 @@ def test_the_first_publication_survives(laboratory: Laboratory) -> None:
 
 def test_a_later_publication_survives(laboratory: Laboratory) -> None:
     recording = laboratory.record(filesystem(save_files(1), save_files(2), published(1)), *publish(laboratory, 2))
+    assert recording.statuses == (0,)
+    assert_none(laboratory.findings(recording, kept=[1]))
+
+
+@pytest.mark.xfail(reason="data.1 is to come")
+def test_what_a_published_save_holds_survives(laboratory: Laboratory) -> None:
+    """data.1: the job wrote the save and did not sync it."""
+    recording = laboratory.record(unsynced(filesystem(), save_files(1)), *publish(laboratory, 1))
+    assert recording.statuses == (0,)
+    assert_none(laboratory.findings(recording))
+
+
+@pytest.mark.xfail(reason="data.1 is to come")
+def test_what_a_save_holds_that_a_watch_published_survives(laboratory: Laboratory) -> None:
+    """data.1: the job wrote the saves and did not sync them."""
+    before = unsynced(filesystem(save_files(1), published(1)), {**save_files(2), **save_files(3)})
+    recording = laboratory.record_watch(before, *watch(laboratory), until=b"published " + entry(3))
     assert recording.statuses == (0,)
     assert_none(laboratory.findings(recording, kept=[1]))
 

@@ -25,7 +25,8 @@ ROOT = b"root"
 OUT, ERR = b"words/out", b"words/err"
 
 SAVES = b"exec/a"
-_FILES = {b"trainer_state.json": b'{"global_step": %d}', b"weights": b"w%d", b"deep/optimizer": b"o%d"}
+MARKER = b"trainer_state.json"
+_FILES = {MARKER: b'{"global_step": %d}', b"weights": b"w%d", b"deep/optimizer": b"o%d"}
 
 _PATIENCE = 60.0  # seconds
 # Mixtures drawn at random for each point in time, beside the ones that are always tried.
@@ -57,6 +58,13 @@ def filesystem(*trees: Tree) -> Model:
     """A filesystem with a root that holds `trees`, all of it durable, and a place for the program's words."""
     root = {ROOT + b"/" + path: content for tree in trees for path, content in tree.items()}
     return Model.of({ROOT + b"/exec": None, OUT: b"", ERR: b"", **root})
+
+
+def unsynced(model: Model, tree: Tree) -> Model:
+    """The filesystem with `tree` written to its root, and not synced."""
+    for path, content in tree.items():
+        model.add(ROOT + b"/" + path, content)
+    return model
 
 
 def published(*steps: int) -> Tree:
@@ -219,6 +227,10 @@ class Laboratory:
                 yield f"in the log, but its save lacks {missing[0].decode()}: {_short(name)}"
             if entry_path(name) in said.removed:
                 yield f"said to be removed, and back in the log: {_short(name)}"
+        for step in doomed:
+            files = [path for path in save_files(step) if path in tree]
+            if save(step) + b"/" + MARKER in files and len(files) < len(save_files(step)):
+                yield f"half removed, and has its marker: {save(step).decode()}"
         outcome = self._outcome(tree)
         latest = entry_path(names[-1]) if names else b""
         if outcome.resolved != latest:
