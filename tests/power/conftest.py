@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.power import Laboratory
+from tests.support.power_judge import Judge
 from tests.support.preloaded import Preloaded
 from tests.support.strict_fs import StrictMount
 
@@ -35,11 +37,16 @@ def preloaded() -> Iterator[Preloaded]:
     program.close()
 
 
-@pytest.fixture
-def laboratory(strict_mount: StrictMount, preloaded: Preloaded) -> Iterator[Laboratory]:
+@pytest.fixture(scope="session")
+def judge(preloaded: Preloaded) -> Iterator[Judge]:
     # A filesystem in memory, since thousands of small trees are made.
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(dir=memory) as folder:
-        laboratory = Laboratory(strict_mount, preloaded, Path(folder, "root"), SEED)
-        yield laboratory
-    print(f"{laboratory.states} states, seed {SEED}")
+        yield Judge(preloaded, Path(folder, "root"))
+
+
+@pytest.fixture
+def laboratory(strict_mount: StrictMount, judge: Judge) -> Iterator[Laboratory]:
+    laboratory = Laboratory(strict_mount, judge, SEED)
+    yield laboratory
+    sys.stdout.write(f"{laboratory.states} states, seed {SEED}\n")

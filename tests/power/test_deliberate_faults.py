@@ -8,7 +8,8 @@ import pytest
 
 from tests.power.test_power_loss import prune, publish, with_log
 from tests.support import forgetful
-from tests.support.power import Finding, Laboratory, filesystem, save_files
+from tests.support.power import Finding, Laboratory, filesystem
+from tests.support.power_trees import save_files
 
 
 def found_with(fault: str, laboratory: Laboratory) -> list[Finding]:
@@ -27,7 +28,6 @@ def found_with(fault: str, laboratory: Laboratory) -> list[Finding]:
 def test_a_missing_sync_is_found(fault: str, laboratory: Laboratory) -> None:
     findings = found_with(fault, laboratory)
     assert findings
-    print(findings[0])
 
 
 def test_without_a_fault_nothing_is_found(laboratory: Laboratory) -> None:

@@ -9,17 +9,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.support.power import (
-    Finding,
-    Laboratory,
-    Said,
-    entry,
-    filesystem,
-    published,
-    save,
-    save_files,
-    unsynced,
-)
+from tests.support.power import Finding, Laboratory, filesystem, said_on, unsynced
+from tests.support.power_trees import entry, published, save, save_files
 from tests.support.strict_model import Model
 
 
@@ -33,7 +24,7 @@ def prune(laboratory: Laboratory, keep: int = 1) -> list[str]:
 
 
 def watch(laboratory: Laboratory) -> list[str]:
-    words = "-framework hf -epoch 1 -attempt a -interval 100ms".split()
+    words = ["-framework", "hf", "-epoch", "1", "-attempt", "a", "-interval", "100ms"]
     return ["watch", "-checkpoint", laboratory.root, *words]
 
 
@@ -62,7 +53,7 @@ def test_a_later_publication_survives(laboratory: Laboratory) -> None:
     assert_none(laboratory.findings(recording, kept=[1]))
 
 
-@pytest.mark.xfail(reason="data.1 is to come")
+@pytest.mark.xfail(raises=AssertionError, reason="data.1 is to come")
 def test_what_a_published_save_holds_survives(laboratory: Laboratory) -> None:
     """data.1: the job wrote the save and did not sync it."""
     recording = laboratory.record(unsynced(filesystem(), save_files(1)), *publish(laboratory, 1))
@@ -70,7 +61,7 @@ def test_what_a_published_save_holds_survives(laboratory: Laboratory) -> None:
     assert_none(laboratory.findings(recording))
 
 
-@pytest.mark.xfail(reason="data.1 is to come")
+@pytest.mark.xfail(raises=AssertionError, reason="data.1 is to come")
 def test_what_a_save_holds_that_a_watch_published_survives(laboratory: Laboratory) -> None:
     """data.1: the job wrote the saves and did not sync them."""
     before = unsynced(filesystem(save_files(1), published(1)), {**save_files(2), **save_files(3)})
@@ -85,7 +76,7 @@ def test_what_is_already_published_survives_though_the_first_publish_was_killed(
     for model, steps in first.killed():
         again = laboratory.record(model, *publish(laboratory, 1))
         assert again.statuses == (0,)
-        assert Said.on(again.ended()).published == {entry(1)}
+        assert said_on(again.ended()).published == {entry(1)}
         found += told(steps, laboratory.findings(again))
     assert_none(found)
 
@@ -97,7 +88,7 @@ def test_what_a_watch_publishes_survives(laboratory: Laboratory) -> None:
     assert_none(laboratory.findings(recording, kept=[1]))
 
 
-@pytest.mark.xfail(reason="data.5 is to come")
+@pytest.mark.xfail(raises=AssertionError, reason="data.5 is to come")
 def test_a_watch_makes_durable_what_a_killed_publish_of_its_epoch_left_in_the_log(laboratory: Laboratory) -> None:
     """data.5: the watch counts it as done, so it has to be."""
     first = laboratory.record(filesystem(save_files(1)), *publish(laboratory, 1))
@@ -112,11 +103,11 @@ def test_a_watch_makes_durable_what_a_killed_publish_of_its_epoch_left_in_the_lo
 def test_a_prune_can_be_cut_anywhere(laboratory: Laboratory) -> None:
     recording = laboratory.record(with_log(1, 2, 3), *prune(laboratory))
     assert recording.statuses == (0,)
-    assert Said.on(recording.ended()).removed == {save(1), save(2)}
+    assert said_on(recording.ended()).removed == {save(1), save(2)}
     assert_none(laboratory.findings(recording, kept=[3], doomed=[1, 2]))
 
 
-@pytest.mark.xfail(reason="data.6 is to come")
+@pytest.mark.xfail(raises=AssertionError, reason="data.6 is to come")
 def test_a_prune_that_finishes_a_killed_one_can_be_cut_anywhere(laboratory: Laboratory) -> None:
     """data.6: what the killed one removed is made durable before its record is dropped."""
     first = laboratory.record(with_log(1, 2), *prune(laboratory))
@@ -128,7 +119,7 @@ def test_a_prune_that_finishes_a_killed_one_can_be_cut_anywhere(laboratory: Labo
     assert_none(found)
 
 
-@pytest.mark.xfail(reason="data.6 and race.2 are to come")
+@pytest.mark.xfail(raises=AssertionError, reason="data.6 and race.2 are to come")
 def test_two_prunes_side_by_side_can_be_cut_anywhere(laboratory: Laboratory) -> None:
     """prune.8, data.6: one stands still after each of its operations while the other goes by."""
     alone = laboratory.record(with_log(1, 2), *prune(laboratory))

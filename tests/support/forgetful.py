@@ -26,6 +26,10 @@ def _is_log(file: int) -> bool:
     return os.path.basename(_path(file)) == "pub"
 
 
+def _none(_: int) -> bool:
+    return False
+
+
 # Each fault: whether a sync is left out.
 FAULTS: dict[str, Callable[[int], bool]] = {
     "the log's folder is not synced": _is_log,
@@ -41,7 +45,7 @@ FAULTS: dict[str, Callable[[int], bool]] = {
 def main() -> None:
     from publish.__main__ import run  # noqa: PLC0415  (puts the process in order on being imported)
 
-    fault = FAULTS.get(sys.argv.pop(1), lambda _: False)
+    fault = FAULTS.get(sys.argv.pop(1), _none)
 
     def sync(file: int) -> None:
         if not fault(file):
@@ -55,7 +59,8 @@ def main() -> None:
             _taken = True
             raise
 
-    os.fsync, os.open = sync, opened
+    for name, call in ("fsync", sync), ("open", opened):
+        setattr(os, name, call)
     run()
 
 

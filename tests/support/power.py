@@ -2,56 +2,29 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
 
-from tests.support.preloaded import Preloaded
+from tests.support.power_judge import Judge, Said
 from tests.support.program import CLEAN, PROGRAM
 from tests.support.strict_fs import Stop, StrictMount
-from tests.support.strict_model import Content, Model, Op, Tree, cuts
+from tests.support.strict_model import Model, Op, Tree, cuts
 
 # The root and the program's words lie on one filesystem, so that what it said and what it did have one order.
 ROOT = b"root"
 OUT, ERR = b"words/out", b"words/err"
 
-SAVES = b"exec/a"
-MARKER = b"trainer_state.json"
-_FILES = {MARKER: b'{"global_step": %d}', b"weights": b"w%d", b"deep/optimizer": b"o%d"}
-
 _PATIENCE = 60.0  # seconds
 # Mixtures drawn at random for each point in time, beside the ones that are always tried.
 _DRAWS = 8
-
-
-def save(step: int) -> bytes:
-    """The path of a step's save below the root."""
-    return SAVES + b"/checkpoint-%d" % step
-
-
-def save_files(step: int) -> Tree:
-    """A Trainer save, whole, by paths below the root."""
-    return {save(step) + b"/" + name: content % step for name, content in _FILES.items()}
-
-
-def entry(step: int, epoch: int = 1) -> bytes:
-    """A publication's name (layout.1)."""
-    return b"%020d-%020d-" % (epoch, step) + base64.b32encode(save(step)).rstrip(b"=")
-
-
-def entry_path(name: bytes) -> bytes:
-    """The path of the save that an entry names."""
-    text = name.split(b"-")[2]
-    return base64.b32decode(text + b"=" * (-len(text) % 8))
 
 
 def filesystem(*trees: Tree) -> Model:
@@ -67,22 +40,9 @@ def unsynced(model: Model, tree: Tree) -> Model:
     return model
 
 
-def published(*steps: int) -> Tree:
-    """The log with these steps in it."""
-    return {b"pub/" + entry(step): b"" for step in steps}
-
-
-class Said(NamedTuple):
-    """What the program has said until now."""
-
-    published: frozenset[bytes]
-    removed: frozenset[bytes]
-
-    @classmethod
-    def on(cls, model: Model) -> Said:
-        words = b"".join(model.file(model.find(stream)).contents[-1] for stream in (OUT, ERR))
-        entries = re.findall(rb"^(?:publish: .*)?(?:published|already published:?) (\d{20}-\d{20}-[A-Z2-7]+)", words, re.M)
-        return cls(frozenset(entries), frozenset(re.findall(rb"^removed .*/root/(.*)$", words, re.M)))
+def said_on(model: Model) -> Said:
+    """What the program has said on the strict filesystem until now."""
+    return Said.read(b"".join(model.file(model.find(stream)).contents[-1] for stream in (OUT, ERR)))
 
 
 class Finding(NamedTuple):
@@ -127,24 +87,13 @@ class Recording(NamedTuple):
         return Recording(self.ended(), (), self.statuses)
 
 
-class Outcome(NamedTuple):
-    """What the program makes of what a cut left."""
-
-    resolved: bytes
-    status: int
-    words: bytes
-    tree: Tree
-
-
 class Laboratory:
-    """Records programs on the strict filesystem, and tries what a cut leaves on an ordinary one."""
+    """Records programs on the strict filesystem, and has a judge look at what a cut leaves."""
 
-    def __init__(self, mount: StrictMount, program: Preloaded, scratch: Path, seed: int) -> None:
+    def __init__(self, mount: StrictMount, judge: Judge, seed: int) -> None:
         self._mount = mount
-        self._program = program
-        self._scratch = scratch
+        self._judge = judge
         self._random = random.Random(seed)
-        self._outcomes: dict[tuple[tuple[bytes, Content], ...], Outcome] = {}
         self.states = 0
 
     @property
@@ -199,10 +148,7 @@ class Laboratory:
         return process
 
     def findings(self, recording: Recording, kept: Sequence[int] = (), doomed: Sequence[int] = ()) -> list[Finding]:
-        """Cuts the power before and after each operation, and judges everything that it may leave.
-
-        `kept` are the steps whose entries were durable before and must stay; `doomed` those that a prune may remove.
-        """
+        """Cuts the power before and after each operation, and has everything judged that it may leave."""
         found: dict[str, Finding] = {}
         model = recording.before.copy()
         steps: list[str] = []
@@ -210,48 +156,12 @@ class Laboratory:
             if op:
                 steps.append(_described(model, op))
                 model.apply(op)
-            said = Said.on(model)
+            said = said_on(model)
             for words, tree in cuts(model, model.find(ROOT), self._random, _DRAWS):
                 self.states += 1
-                for broken in self._broken(tree, said, kept, doomed):
+                for broken in self._judge.broken(tree, said, kept, doomed):
                     found.setdefault(broken, Finding(broken, words, list(steps)))
         return list(found.values())
-
-    def _broken(self, tree: Tree, said: Said, kept: Sequence[int], doomed: Sequence[int]) -> Iterator[str]:
-        """The rules that a state breaks, in words."""
-        names = sorted(below(tree, b"pub"))
-        for name in sorted((said.published | set(map(entry, kept))) - set(map(entry, doomed)) - set(names)):
-            yield f"published, and not in the log: {_short(name)}"
-        for name in names:
-            if missing := [path for path, content in _whole(name).items() if tree.get(path) != content]:
-                yield f"in the log, but its save lacks {missing[0].decode()}: {_short(name)}"
-            if entry_path(name) in said.removed:
-                yield f"said to be removed, and back in the log: {_short(name)}"
-        for step in doomed:
-            files = [path for path in save_files(step) if path in tree]
-            if save(step) + b"/" + MARKER in files and len(files) < len(save_files(step)):
-                yield f"half removed, and has its marker: {save(step).decode()}"
-        outcome = self._outcome(tree)
-        latest = entry_path(names[-1]) if names else b""
-        if outcome.resolved != latest:
-            yield f"resolve says {outcome.resolved!r} where {latest!r} is the latest"
-        yield from _left_over(outcome, latest, doomed)
-
-    def _outcome(self, tree: Tree) -> Outcome:
-        """Puts the tree on an ordinary filesystem, and runs resolve and one more prune there."""
-        key = tuple(tree.items())
-        if key not in self._outcomes:
-            shutil.rmtree(self._scratch, ignore_errors=True)
-            _put(tree, os.fsencode(self._scratch))
-            resolved = self._program.run(["resolve", "-checkpoint", str(self._scratch)])
-            pruned = self._program.run(["prune", "-checkpoint", str(self._scratch), "-keep", "1"])
-            self._outcomes[key] = Outcome(
-                resolved.out.removesuffix(b"\n").removeprefix(os.fsencode(self._scratch) + b"/"),
-                pruned.status,
-                pruned.err,
-                _taken_from(os.fsencode(self._scratch)),
-            )
-        return self._outcomes[key]
 
 
 class _Taken:
@@ -265,59 +175,6 @@ class _Taken:
         return Recording(self._before, self.ops, statuses)
 
 
-def below(tree: Tree, folder: bytes) -> list[bytes]:
-    """The names of the files directly in a folder of a tree."""
-    files = (path.rpartition(b"/") for path, content in tree.items() if content is not None)
-    return [name for above, _, name in files if above == folder]
-
-
-def _listens(pid: int) -> bool:
-    """Whether a process handles SIGTERM (proc(5))."""
-    caught = re.search(r"^SigCgt:\t(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.M)
-    assert caught
-    return bool(int(caught[1], 16) & 1 << (signal.SIGTERM - 1))
-
-
-def _whole(name: bytes) -> Tree:
-    return save_files(int(name.split(b"-")[1]))
-
-
-def _left_over(outcome: Outcome, latest: bytes, doomed: Sequence[int]) -> Iterator[str]:
-    """What one more prune left that it should not have."""
-    if outcome.status:
-        yield f"one more prune ends with {outcome.status}: {outcome.words!r}"
-    entries = below(outcome.tree, b"pub")
-    if [entry_path(name) for name in entries] != ([latest] if latest else []):
-        yield f"one more prune leaves in the log: {list(map(_short, entries))}"
-    for step in doomed:
-        if save(step) in outcome.tree:
-            rest = [path.removeprefix(save(step) + b"/").decode() for path in save_files(step) if path in outcome.tree]
-            yield f"one more prune leaves {save(step).decode()} with {', '.join(rest) or 'nothing in it'}"
-    for path, content in outcome.tree.items():
-        if content is not None and path.split(b"/")[0] not in {b"pub", b"exec"}:
-            yield f"one more prune leaves a record: {path.decode()}"
-
-
-def _put(tree: Tree, root: bytes) -> None:
-    os.makedirs(root)
-    for path, content in tree.items():
-        if content is None:
-            os.mkdir(root + b"/" + path)
-        elif isinstance(content, str):
-            os.symlink(content, root + b"/" + path)
-        else:
-            with open(root + b"/" + path, "wb") as file:
-                file.write(content)
-
-
-def _taken_from(root: bytes) -> Tree:
-    tree: dict[bytes, Content] = {}
-    for above, folders, files in os.walk(root):
-        inside = above[len(root) + 1 :] + b"/" if above != root else b""
-        tree.update({inside + name: None for name in folders} | {inside + name: b"" for name in files})
-    return tree
-
-
 def _described(model: Model, op: Op) -> str:
     """An operation in words, before it is applied."""
     path = model.path(op.inode) + (b"/" + op.name if op.name else b"")
@@ -326,7 +183,8 @@ def _described(model: Model, op: Op) -> str:
     return f"{op.kind} {path.decode('utf-8', 'backslashreplace')}"
 
 
-def _short(name: bytes) -> str:
-    """An entry in words."""
-    epoch, step, _ = name.split(b"-")
-    return f"epoch {int(epoch)}, step {int(step)}, {entry_path(name).decode()}"
+def _listens(pid: int) -> bool:
+    """Whether a process handles SIGTERM (proc(5))."""
+    caught = re.search(r"^SigCgt:\t(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    assert caught
+    return bool(int(caught[1], 16) & 1 << (signal.SIGTERM - 1))

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support.strict_model import Directory, File, Link, Model, Op
+from tests.support.strict_model import Directory, Link, Model, Op
 
 _PATIENCE = 20.0  # seconds
 

@@ -263,9 +263,7 @@ def cuts(model: Model, top: int, random_cuts: random.Random, draws: int) -> Iter
             yield words, tree
 
 
-def _choices(
-    model: Model, points: list[Point], random_cuts: random.Random, draws: int
-) -> Iterator[tuple[str, Choice]]:
+def _choices(model: Model, points: list[Point], random_cuts: random.Random, draws: int) -> Iterator[tuple[str, Choice]]:
     yield "nothing that was not synced is kept", durable
     yield "everything is kept", present
     yield "names are kept, contents that were not synced are lost", names_alone
