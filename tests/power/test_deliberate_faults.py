@@ -11,6 +11,8 @@ from tests.support import forgetful
 from tests.support.power import Finding, Laboratory, filesystem
 from tests.support.power_trees import save_files
 
+pytestmark = pytest.mark.power
+
 
 def found_with(fault: str, laboratory: Laboratory) -> list[Finding]:
     program = (sys.executable, forgetful.__file__, fault)

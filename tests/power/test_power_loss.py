@@ -13,6 +13,8 @@ from tests.support.power import Finding, Laboratory, filesystem, said_on, unsync
 from tests.support.power_trees import entry, published, save, save_files
 from tests.support.strict_model import Model
 
+pytestmark = pytest.mark.power
+
 
 def publish(laboratory: Laboratory, step: int) -> list[str]:
     path = f"{laboratory.root}/{save(step).decode()}"

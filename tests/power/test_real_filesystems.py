@@ -17,6 +17,8 @@ from tests.support.power_trees import entry, published, put, save, save_files, t
 from tests.support.program import CLEAN
 from tests.support.strict_model import Tree
 
+pytestmark = pytest.mark.power
+
 Disk = Callable[[], DiskImage]
 
 
