@@ -6,7 +6,7 @@ PYTEST := .venv/bin/python -m pytest
 # Many tests wait for servers and clocks, so two at a time pay off on any machine.
 PYTEST_ARGS := -n 2
 
-.PHONY: help demo test check coverage acceptance test-containers test-slurm test-install bench bench-local bench-s3 pyz dist clean
+.PHONY: help demo test check coverage acceptance test-containers test-slurm test-install test-power test-nfs bench bench-local bench-s3 pyz dist clean
 
 help:
 	@echo 'make demo             a job is killed, resumes and is pruned, told step by step (under a minute)'
@@ -17,6 +17,8 @@ help:
 	@echo 'make test-containers  the tests that need servers, with the servers in containers; needs an engine'
 	@echo 'make test-slurm       a real one-node Slurm; needs root and the packages of Debian that .ci/run names'
 	@echo 'make test-install     builds the package and installs it with pip, pipx and uv'
+	@echo 'make test-power       power cuts; needs root, /dev/fuse, loop devices and the packages of Debian that .ci/run names'
+	@echo 'make test-nfs         an emulated machine with a real NFS server; needs root, qemu and debootstrap; half an hour'
 	@echo 'make bench            times as ratios: start-up, parsing, listing; on S3 beside aws, rclone and s5cmd'
 	@echo 'make pyz              dist/publish.pyz, one file for nodes with nothing but Python'
 	@echo 'make dist             sdist and wheel, checked'
@@ -49,6 +51,14 @@ test-slurm: .venv/.ready
 
 test-install: .venv/.ready
 	$(PYTEST) -m install
+
+test-power: .venv/.ready
+	$(PYTEST) -m power tests/power
+
+# The machine is kept outside the repository, since making it takes minutes.
+test-nfs: export PUBLISH_TEST_NFS_CACHE ?= $(HOME)/.cache/publish-test-nfs
+test-nfs: .venv/.ready
+	.venv/bin/python -m tests.nfs.run
 
 bench: bench-local bench-s3
 
