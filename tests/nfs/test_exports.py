@@ -46,13 +46,13 @@ def test_where_nothing_may_be_written_reading_works(node: Node, export: Path) ->
 
 
 @pytest.mark.parametrize("export_options", ["rw,root_squash"])
-def test_a_log_that_may_not_be_read_is_an_error(node: Node, export: Path) -> None:
-    (export / "pub").chmod(0o711)
-    resolved = node.resolve()
-    assert (resolved.status, resolved.out) == (1, b"")
-    (export / "pub").chmod(0o755)
-    export.chmod(0o700)
-    resolved = node.resolve()
+@pytest.mark.parametrize(("folder", "mode"), [("pub", 0o711), (".", 0o700)])
+def test_a_log_that_may_not_be_read_is_an_error(
+    server: Server, export: Path, version: str, tmp_path: Path, folder: str, mode: int
+) -> None:
+    (export / folder).chmod(mode)
+    with server.mounted(tmp_path / "mount", f"vers={version}", export) as mount:
+        resolved = Node(mount).resolve()
     assert (resolved.status, resolved.out) == (1, b"")
 
 

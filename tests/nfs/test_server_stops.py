@@ -62,11 +62,11 @@ def test_on_a_soft_mount_every_verb_fails_while_the_server_is_away(server: Serve
 
 
 def test_what_is_published_while_the_server_comes_and_goes_is_there(server: Server, soft: Node) -> None:
-    for step in range(24):
+    for step in range(16):
         soft.make_save(step)
     said: list[str] = []
-    for step in range(24):
-        if step % 6 == 3:
+    for step in range(16):
+        if step % 5 == 3:
             with server.down():
                 result = soft.publish(step)
         else:
@@ -75,7 +75,7 @@ def test_what_is_published_while_the_server_comes_and_goes_is_there(server: Serv
             words = (result.out or result.err).decode().split()
             said += [word for word in words if word.startswith("0" * 19)]
     until(lambda: soft.resolve().status == 0)
-    assert len(said) >= 12
+    assert len(said) >= 10
     assert set(said) <= on_the_server(server, soft)
 
 
@@ -118,7 +118,7 @@ def test_a_watch_in_a_hung_scan_is_ended_by_a_second_signal(server: Server, hard
         sleep(1)
         watch.send_signal(signal.SIGTERM)
         try:
-            assert watch.wait(10) == 143 - 128 or watch.returncode == -signal.SIGTERM
+            assert watch.wait(10) == -signal.SIGTERM
         finally:
             watch.kill()
     watch.communicate()
