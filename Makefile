@@ -6,7 +6,7 @@ PYTEST := .venv/bin/python -m pytest
 # Many tests wait for servers and clocks, so two at a time pay off on any machine.
 PYTEST_ARGS := -n 2
 
-.PHONY: help demo test check coverage acceptance test-containers test-slurm test-install test-power test-nfs bench bench-local bench-s3 pyz dist clean
+.PHONY: help demo test check coverage acceptance test-containers test-slurm test-install test-power test-nfs bench bench-local bench-s3 pyz dist contract-map clean
 
 help:
 	@echo 'make demo             a job is killed, resumes and is pruned, told step by step (under a minute)'
@@ -22,6 +22,7 @@ help:
 	@echo 'make bench            times as ratios: start-up, parsing, listing; on S3 beside aws, rclone and s5cmd'
 	@echo 'make pyz              dist/publish.pyz, one file for nodes with nothing but Python'
 	@echo 'make dist             sdist and wheel, checked'
+	@echo 'make contract-map     which tests and modules belong to each rule of docs/contract.md'
 	@echo 'make clean            removes what the others made'
 
 demo: .venv-demo/.ready
@@ -76,6 +77,9 @@ dist: .venv/.ready
 	.venv/bin/python -m build --no-isolation
 	.venv/bin/twine check --strict dist/*.whl dist/*.tar.gz
 	.venv/bin/check-wheel-contents dist/*.whl
+
+contract-map: .venv/.ready
+	@.venv/bin/python -m tests.contract_map
 
 clean:
 	rm -rf .venv .venv-demo .venv-acceptance .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
