@@ -136,6 +136,19 @@ def test_two_prunes_side_by_side_can_be_cut_anywhere(laboratory: Laboratory) -> 
     assert statuses == {(0, 0)}
 
 
+def test_what_is_published_while_a_prune_stands_still_survives(laboratory: Laboratory) -> None:
+    """prune.2, prune.8: the prune stands still after each of its operations while another save is published."""
+    before = filesystem(save_files(1), save_files(2), save_files(3), published(1, 2))
+    alone = laboratory.record(before, *prune(laboratory))
+    found: list[Finding] = []
+    for number in range(1, len(alone.ops)):
+        both = laboratory.record_beside(before, prune(laboratory), publish(laboratory, 3), number)
+        assert both.statuses == (0, 0)
+        beside = f"(after {number} operations step 3 is published)"
+        found += told([beside], laboratory.findings(both, kept=[2], doomed=[1]))
+    assert_none(found)
+
+
 def told(before: Sequence[str], findings: Sequence[Finding]) -> list[Finding]:
     """The findings, with what happened before."""
     return [finding._replace(steps=[*before, *finding.steps]) for finding in findings]
