@@ -1,4 +1,4 @@
-"""Nothing that a verb said is lost with the power, and nothing is left that no prune removes (root.7, prune.7, data.6).
+"""Nothing that a verb said is lost with the power, and nothing stays that no prune removes (layout.7, prune.7).
 
 Each verb is recorded on a filesystem that keeps only what was synced, and the power is cut after every operation.
 """

@@ -1,4 +1,4 @@
-"""On ext4 and xfs, cut after each effect of a verb, what it said is so (root.7, data.1, prune.7). Needs root."""
+"""On ext4 and xfs, cut after each effect of a verb, what it said is so (layout.7, data.1, prune.7). Needs root."""
 
 from __future__ import annotations
 

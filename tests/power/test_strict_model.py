@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.strict_cuts import cuts
 from tests.support.strict_fs import StrictMount
-from tests.support.strict_model import ROOT, Model, Op, Tree, cuts
+from tests.support.strict_model import ROOT, Model, Op, Tree
 
 
 def left_by_cuts(model: Model) -> list[Tree]:

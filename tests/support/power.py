@@ -15,8 +15,10 @@ from typing import NamedTuple
 
 from tests.support.power_judge import Judge, Said
 from tests.support.program import CLEAN, PROGRAM
-from tests.support.strict_fs import Stop, StrictMount
-from tests.support.strict_model import Model, Op, Tree, cuts
+from tests.support.strict_calls import Fault, Stop
+from tests.support.strict_cuts import cuts
+from tests.support.strict_fs import StrictMount
+from tests.support.strict_model import Model, Op, Tree
 
 # The root and the program's words lie on one filesystem, so that what it said and what it did have one order.
 ROOT = b"root"
@@ -42,7 +44,12 @@ def unsynced(model: Model, tree: Tree) -> Model:
 
 def said_on(model: Model) -> Said:
     """What the program has said on the strict filesystem until now."""
-    return Said.read(b"".join(model.file(model.find(stream)).contents[-1] for stream in (OUT, ERR)))
+    return Said.read(words_on(model, OUT) + words_on(model, ERR))
+
+
+def words_on(model: Model, stream: bytes) -> bytes:
+    """What stands on stdout (OUT) or stderr (ERR)."""
+    return model.file(model.find(stream)).contents[-1]
 
 
 class Finding(NamedTuple):
@@ -101,18 +108,21 @@ class Laboratory:
         """The root's path where a program is recorded."""
         return str(self._mount.path / os.fsdecode(ROOT))
 
-    def record(self, before: Model, *words: str, program: Sequence[str] = (PROGRAM,)) -> Recording:
+    def record(
+        self, before: Model, *words: str, program: Sequence[str] = (PROGRAM,), faults: Sequence[Fault] = ()
+    ) -> Recording:
         """Runs a verb to its end."""
-        with self._recording(before) as recording:
+        with self._recording(before, faults=faults) as recording:
             status = self._start([*program, *words]).wait(_PATIENCE)
         return recording(status)
 
-    def record_watch(self, before: Model, *words: str, until: bytes = b"") -> Recording:
+    def record_watch(self, before: Model, *words: str, until: bytes = b"", faults: Sequence[Fault] = ()) -> Recording:
         """Runs a watch until it has said `until`, or only until it listens to signals; then it is told to stop."""
-        with self._recording(before) as recording:
+        with self._recording(before, faults=faults) as recording:
             process = self._start([PROGRAM, *words])
             end = monotonic() + _PATIENCE
             while not (until in self._words() if until else _listens(process.pid)):
+                assert process.poll() is None, self._words()
                 assert monotonic() < end, self._words()
                 sleep(0.01)
             process.send_signal(signal.SIGTERM)
@@ -134,8 +144,8 @@ class Laboratory:
         return recording(status, fast)
 
     @contextmanager
-    def _recording(self, before: Model, stop: Stop | None = None) -> Iterator[_Taken]:
-        self._mount.load(before, stop)
+    def _recording(self, before: Model, stop: Stop | None = None, faults: Sequence[Fault] = ()) -> Iterator[_Taken]:
+        self._mount.load(before, stop, faults)
         taken = _Taken(before)
         yield taken
         taken.ops = self._mount.taken()
