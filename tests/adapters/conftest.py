@@ -1,0 +1,28 @@
+"""An S3 root on moto, and the connection to it that a test can disturb."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from publish.adapters.s3 import S3Store
+from tests.support.fault_proxy import Wire
+from tests.support.moto_server import Moto
+from tests.support.s3_roots import Place, make_place, wire_to
+
+
+@pytest.fixture
+def place(moto: Moto) -> Place:
+    return make_place(moto)
+
+
+@pytest.fixture
+def wire(moto: Moto) -> Iterator[Wire]:
+    with wire_to(moto) as wire:
+        yield wire
+
+
+@pytest.fixture
+def store(place: Place, wire: Wire) -> S3Store:
+    return place.store(wire.endpoint)
