@@ -9,8 +9,8 @@ from time import sleep
 
 import pytest
 
-from tests.support.nfs_mounts import MARKERS, Node, Server
-from tests.support.program import start
+from tests.support.nfs_mounts import MARKERS, Node, Server, until
+from tests.support.program import listens, start
 
 pytestmark = pytest.mark.nfs
 
@@ -81,7 +81,8 @@ def test_the_last_scan_sees_what_another_node_wrote_before_it(nodes: Nodes, fram
     (a.root / "exec" / "w").mkdir(parents=True)
     words = ["-framework", framework, "-epoch", "2", "-attempt", "w", "-interval", "500ms"]
     with start("watch", "-checkpoint", b.root, *words) as watch:
-        sleep(3)
+        until(lambda: listens(watch.pid))
+        sleep(2)
         save = a.save(7, "w", framework)
         save.mkdir()
         sleep(3)

@@ -13,7 +13,7 @@ from time import sleep
 import pytest
 
 from tests.support.nfs_mounts import Node, Server, until
-from tests.support.program import start
+from tests.support.program import listens, start
 
 pytestmark = pytest.mark.nfs
 
@@ -104,14 +104,16 @@ def test_a_verb_that_hangs_can_be_ended(server: Server, hard: Node, number: sign
 def watching(node: Node, interval: str) -> subprocess.Popen[bytes]:
     (node.root / "exec" / "w").mkdir(parents=True)
     words = ["-framework", "dcp", "-epoch", "9", "-attempt", "w", "-interval", interval, "-timeout", "5s"]
-    return start("watch", "-checkpoint", node.root, *words)
+    watch = start("watch", "-checkpoint", node.root, *words)
+    until(lambda: listens(watch.pid))
+    sleep(2)
+    return watch
 
 
 @pytest.mark.xfail(reason="nfs.5 is to come")
 def test_a_watch_in_a_hung_scan_is_ended_by_a_second_signal(server: Server, hard: Node) -> None:
     """nfs.5."""
     watch = watching(hard, "200ms")
-    sleep(4)
     with server.down():
         sleep(3)
         watch.send_signal(signal.SIGTERM)
@@ -128,7 +130,6 @@ def test_a_watch_in_a_hung_scan_is_ended_by_a_second_signal(server: Server, hard
 def test_the_last_scan_of_a_watch_that_hangs_runs_out_of_time(server: Server, hard: Node) -> None:
     """nfs.5: the last scan's time counts from the first signal, also where a scan is under way."""
     watch = watching(hard, "200ms")
-    sleep(4)
     with server.down():
         sleep(3)
         watch.send_signal(signal.SIGTERM)
@@ -141,7 +142,6 @@ def test_the_last_scan_of_a_watch_that_hangs_runs_out_of_time(server: Server, ha
 
 def test_a_watch_between_two_scans_is_ended_though_the_server_is_away(server: Server, hard: Node) -> None:
     watch = watching(hard, "600s")
-    sleep(4)
     with server.down():
         sleep(1)
         watch.send_signal(signal.SIGTERM)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
 
 from tests.support.power_judge import Judge, Said
-from tests.support.program import CLEAN, PROGRAM
+from tests.support.program import CLEAN, PROGRAM, listens
 from tests.support.strict_calls import Fault, Stop
 from tests.support.strict_cuts import cuts
 from tests.support.strict_fs import StrictMount
@@ -121,7 +119,7 @@ class Laboratory:
         with self._recording(before, faults=faults) as recording:
             process = self._start([PROGRAM, *words])
             end = monotonic() + _PATIENCE
-            while not (until in self._words() if until else _listens(process.pid)):
+            while not (until in self._words() if until else listens(process.pid)):
                 assert process.poll() is None, self._words()
                 assert monotonic() < end, self._words()
                 sleep(0.01)
@@ -191,10 +189,3 @@ def _described(model: Model, op: Op) -> str:
     if path in {OUT, ERR}:
         return f"says: {op.data.decode('utf-8', 'backslashreplace').rstrip()}"
     return f"{op.kind} {path.decode('utf-8', 'backslashreplace')}"
-
-
-def _listens(pid: int) -> bool:
-    """Whether a process handles SIGTERM (proc(5))."""
-    caught = re.search(r"^SigCgt:\t(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-    assert caught
-    return bool(int(caught[1], 16) & 1 << (signal.SIGTERM - 1))

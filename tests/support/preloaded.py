@@ -14,7 +14,7 @@ from tests.support.program import CLEAN, Result
 _SERVER = """
 import json, os, sys
 from time import monotonic
-import publish.cli.main, publish.cli.output, publish.__main__ as program
+import publish.cli.app, publish.cli.output, publish.__main__ as program
 for line in sys.stdin:
     words, out, err = json.loads(line)
     child = os.fork()
