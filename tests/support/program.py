@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -104,3 +105,10 @@ def until_it_waits_to_write(pid: int) -> None:
         words = Path(f"/proc/{pid}/syscall").read_text().split()
         if words[0] in {"1", "64"} and words[1] == "0x1":
             return
+
+
+def listens(pid: int) -> bool:
+    """Whether a process handles SIGTERM (proc(5))."""
+    caught = re.search(r"^SigCgt:\t(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    assert caught
+    return bool(int(caught[1], 16) & 1 << (signal.SIGTERM - 1))

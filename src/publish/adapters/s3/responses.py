@@ -41,7 +41,7 @@ class IncompleteResponse(Exception):
 
 
 class Listing(NamedTuple):
-    """A page of a listing: whole keys, what the store says of each object (all of it text), common prefixes, and the token of the next page."""
+    """A page of a listing: whole keys, all fields of the objects as text, common prefixes, and the next page's token."""
 
     keys: list[str]
     objects: Sequence[Mapping[str, str]]

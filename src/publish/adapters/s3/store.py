@@ -145,7 +145,7 @@ class S3Store:
         base = f"{self._key(path)}/"
         listed = self._list(base, token)
         files = [
-            SavedFile(item["Key"][len(base) :].encode(), item["Size"], _version(item))
+            SavedFile(item["Key"][len(base) :].encode(), int(item["Size"]), _version(item))
             for item in listed.objects
             if not item["Key"].endswith("/")
         ]
@@ -368,6 +368,6 @@ def _content(body: StreamingBody, limit: int) -> bytes:
     return bytes(content)
 
 
-def _version(item: ObjectTypeDef) -> str:
+def _version(item: Mapping[str, str]) -> str:
     """The ETag; files that a job writes beside some stores have none (s3.5)."""
     return item.get("ETag") or f"{item['LastModified']}-{item['Size']}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from publish.cli.goflag import Flag, duration, path, text, unsigned
+from publish.cli.goflag import Flag, boolean, duration, path, text, unsigned
 from publish.domain.errors import ConfigError, UsageError
 from publish.domain.light_typing import TypeVar
 
@@ -148,6 +148,14 @@ TIMEOUT = Flag(
     default="5m",
 )
 S3_FLAGS = (CREDS, PROXY, TIMEOUT)
+SYNC = Flag(
+    "sync",
+    boolean,
+    "",
+    "make the data of a save durable (fsync) before it is published",
+    default="true",
+    only_for=ONLY_DIRECTORIES,
+)
 EPOCH = Flag(
     "epoch",
     unsigned,
