@@ -41,7 +41,7 @@ class IncompleteResponse(Exception):
 
 
 class Listing(NamedTuple):
-    """A page of a listing: whole keys, all fields of the objects as text, common prefixes, and the next page's token."""
+    """A page of a listing: whole keys, the fields of the objects as text, common prefixes, the next token."""
 
     keys: list[str]
     objects: Sequence[Mapping[str, str]]
