@@ -185,7 +185,7 @@ def test_a_large_save_is_removed_in_several_calls_and_its_marker_in_the_first() 
 
 
 def test_a_lost_reply_does_not_hide_that_a_save_existed() -> None:
-    """S2, prune.1: the reply to each call in turn is lost, the one to the removal of the save among them."""
+    """s3.8, prune.1: the reply to each call in turn is lost, the one to the removal of the save among them."""
     lost = set()
     for position in range(9):
         store = FakeStore()
@@ -198,7 +198,7 @@ def test_a_lost_reply_does_not_hide_that_a_save_existed() -> None:
 
 
 def test_an_unrecognised_removal_record_is_an_error() -> None:
-    """L9, prune.7: before anything is removed."""
+    """layout.9, prune.7: before anything is removed."""
     store = FakeStore()
     save(store, 1, 1, b"run/1")
     save(store, 1, 2, b"run/2")
@@ -210,7 +210,7 @@ def test_an_unrecognised_removal_record_is_an_error() -> None:
 
 
 def test_rejected_credentials_end_a_prune() -> None:
-    """S6: only a watch refreshes its credentials."""
+    """s3.12: only a watch refreshes its credentials."""
     store = FakeStore()
     save(store, 1, 1, b"run/1")
     save(store, 1, 2, b"run/2")

@@ -63,7 +63,7 @@ UNHEARD = {"lost reply": lost_reply, "reset": reset_in_headers, "cut": cut_in_he
 
 @pytest.mark.parametrize("fault", LOST.values(), ids=LOST)
 def test_a_put_that_was_not_applied_is_sent_again(fault: Fault, job: S3Job) -> None:
-    """S2"""
+    """s3.8"""
     job.save(7)
     job.wire.spoil("PUT", fault)
     result = job.publish(7)
@@ -77,7 +77,7 @@ def test_a_put_that_was_not_applied_is_sent_again(fault: Fault, job: S3Job) -> N
 
 @pytest.mark.parametrize("fault", UNHEARD.values(), ids=UNHEARD)
 def test_a_put_with_a_lost_response_is_reported_as_already_published(fault: Fault, job: S3Job) -> None:
-    """S3"""
+    """s3.9"""
     job.save(7)
     job.wire.spoil("PUT", fault)
     result = job.publish(7)
@@ -90,7 +90,7 @@ def test_a_put_with_a_lost_response_is_reported_as_already_published(fault: Faul
 
 @pytest.mark.parametrize("conflicts", [1, 2, 3])
 def test_a_put_is_sent_up_to_four_times_on_conflicts(conflicts: int, job: S3Job) -> None:
-    """S4"""
+    """s3.10"""
     job.save(7)
     job.wire.spoil("PUT", *[CONFLICT] * conflicts)
     assert job.publish(7).status == 0
@@ -99,7 +99,7 @@ def test_a_put_is_sent_up_to_four_times_on_conflicts(conflicts: int, job: S3Job)
 
 
 def test_a_fourth_conflict_fails_the_publication(job: S3Job) -> None:
-    """S4"""
+    """s3.10"""
     job.save(7)
     job.wire.spoil("PUT", *[CONFLICT] * 4)
     result = job.publish(7)
@@ -112,7 +112,7 @@ def test_a_fourth_conflict_fails_the_publication(job: S3Job) -> None:
 
 @pytest.mark.parametrize(("fault", "word"), FINAL.values(), ids=FINAL)
 def test_a_final_response_to_a_put_is_reported_and_nothing_is_published(fault: Fault, word: str, job: S3Job) -> None:
-    """S2, S6, S7"""
+    """s3.8, s3.12, s3.13"""
     job.save(7)
     job.wire.spoil_all("PUT", fault)
     result = job.publish(7)
@@ -126,7 +126,7 @@ def test_a_final_response_to_a_put_is_reported_and_nothing_is_published(fault: F
 @pytest.mark.parametrize("fault", [silence, drips], ids=["silence", "a byte a second"])
 @pytest.mark.parametrize("verb", ["publish", "resolve"])
 def test_the_timeout_is_wall_clock_time(fault: Fault, verb: str, job: S3Job) -> None:
-    """S5: the step and the limit are named."""
+    """s3.11: the step and the limit are named."""
     job.save(7)
     job.record(6)
     job.wire.spoil_all("PUT" if verb == "publish" else "GET", fault)
@@ -146,7 +146,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN)
 def test_a_failed_list_is_sent_again(fault: Fault, job: S3Job) -> None:
-    """resolve.1, S2: never a false "nothing published"."""
+    """resolve.1, s3.8: never a false "nothing published"."""
     job.record(6, 7)
     job.wire.spoil("GET", fault, fault)
     result = job.run("resolve")
@@ -192,7 +192,7 @@ WATCHED = {
     ids=[f"{method} {name}" for method, faults in WATCHED.items() for name in faults],
 )
 def test_a_watch_publishes_each_save_once_on_a_bad_network(method: str, fault: Fault, job: S3Job) -> None:
-    """watch.1, S2, S3: whatever is met, at the start, in a scan and on the way out."""
+    """watch.1, s3.8, s3.9: whatever is met, at the start, in a scan and on the way out."""
     job.save(1)
     job.wire.spoil(method, fault)
     with job.watch("-interval", "1h") as process:
@@ -218,7 +218,7 @@ PRUNED = {**BUSY, "lost request": lost_request, "lost reply": lost_reply, "reset
 
 @pytest.mark.parametrize("fault", PRUNED.values(), ids=PRUNED)
 def test_a_prune_on_a_bad_network_ends_like_one_on_a_good_network(fault: Fault, job: S3Job) -> None:
-    """prune.1, S2"""
+    """prune.1, s3.8"""
     for step in (1, 2, 3):
         job.save(step, "weights", "optimizer")
     job.record(1, 2, 3)
@@ -233,7 +233,7 @@ def test_a_prune_on_a_bad_network_ends_like_one_on_a_good_network(fault: Fault, 
 
 
 def test_repeated_slow_downs_are_waited_out(job: S3Job) -> None:
-    """S2"""
+    """s3.8"""
     job.record(1)
     job.wire.spoil("GET", *[BUSY["503"]] * 5)
     assert job.run("resolve").out == f"{job.url(1)}\n".encode()

@@ -37,7 +37,7 @@ class Result(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """The lines of stderr, each of which must start as F4 says."""
+        """The lines of stderr, each of which must start as cli.4 says."""
         lines = self.err.decode("utf-8", "surrogateescape").split("\n")
         assert lines.pop() == ""
         assert all(line.startswith("publish: ") for line in lines), self.err

@@ -127,7 +127,7 @@ def backend_of(text: bytes) -> Backend | None:
 
 
 def prepare(invocation: Invocation, *, long_running: bool = False) -> Prepared:
-    """Checks usage, then the root, then the credential list (F6). Raises UsageError and PublishError.
+    """Checks usage, then the root, then the credential list (cli.6). Raises UsageError and PublishError.
 
     `long_running`: the verb outlives a restart of the store and its own credentials.
     """
@@ -297,7 +297,7 @@ def _working_directory(path: bytes) -> bytes:
 
 
 def _sources_directory() -> bytes:
-    """The directory that sources are relative to; nothing is found in one that was removed (C7)."""
+    """The directory that sources are relative to; nothing is found in one that was removed (creds.7)."""
     try:
         return os.getcwdb()
     except OSError:
