@@ -1,4 +1,4 @@
-"""s3.6, vault.4: whatever a store, a Vault or a proxy sends, it costs little memory and no endless computation."""
+"""s3.15, vault.9: whatever a store, a Vault or a proxy sends, it costs little memory and no endless computation."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fault_proxy import Exchange, Fault, Wire
+from tests.support.private_files import write_private_directory
 
 MAX_MEMORY = 100 * 2**20
 # Nothing listens there: every request is answered by a fault.
@@ -146,7 +147,7 @@ def bundle(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("fault", [*ENDLESS.values(), *DOCUMENTS.values()], ids=[*ENDLESS, *DOCUMENTS])
 def test_no_response_of_a_store_costs_much(fault: Fault, wire: Wire, bundle: str) -> None:
-    """s3.6"""
+    """s3.15"""
     for method in ("GET", "PUT", "POST", "HEAD"):
         wire.spoil_all(method, fault)
     results, memory = run(S3, wire.endpoint, bundle)
@@ -159,12 +160,8 @@ def test_no_response_of_a_store_costs_much(fault: Fault, wire: Wire, bundle: str
 
 @pytest.mark.parametrize("fault", ENDLESS.values(), ids=ENDLESS)
 def test_no_response_of_vault_costs_much(fault: Fault, wire: Wire, bundle: str, tmp_path: Path) -> None:
-    """vault.4"""
-    approle = tmp_path / "approle"
-    approle.mkdir(mode=0o700)
-    for name in ("role_id", "secret_id"):
-        (approle / name).write_text("canary")
-        (approle / name).chmod(0o600)
+    """vault.9"""
+    approle = write_private_directory(tmp_path / "approle", {"role_id": "canary", "secret_id": "canary"})
     wire.spoil_all("POST", fault)
     results, memory = run(VAULT, wire.endpoint, str(approle), bundle)
     assert memory < MAX_MEMORY
