@@ -35,7 +35,7 @@ class Run:
 
 
 def test_the_store_is_connected_with_fresh_credentials() -> None:
-    """S6: the two lines, in this order"""
+    """s3.12: the two lines, in this order"""
     fresh = FIRST._replace(access_key_id="new", secret_access_key="newer", session_token=None)
     run = Run(fresh)
     assert run.refresh(REFUSAL) is run.store
@@ -48,7 +48,7 @@ def test_the_store_is_connected_with_fresh_credentials() -> None:
 
 @given(st.integers(1, 5))
 def test_credentials_can_be_refreshed_any_number_of_times(times: int) -> None:
-    """S6"""
+    """s3.12"""
     run = Run(FIRST)
     for _ in range(times):
         assert run.refresh(REFUSAL) is run.store
@@ -69,18 +69,18 @@ def test_credentials_can_be_refreshed_any_number_of_times(times: int) -> None:
 def test_another_endpoint_or_region_is_refused_and_the_source_is_named(
     first: Credentials, now: Credentials, why: str
 ) -> None:
-    """S6"""
+    """s3.12"""
     run = Run(now, first)
     with pytest.raises(CredentialsError) as raised:
         run.refresh(REFUSAL)
-    # F9: no value of a field is shown.
+    # cli.9: no value of a field is shown.
     assert str(raised.value) == f"file:/creds: its {why} differs from the one this run started with"
     assert run.connected == []
     assert len(run.logged) == 1
 
 
 def test_without_a_source_the_refresh_fails() -> None:
-    """S6"""
+    """s3.12"""
     run = Run(CredentialsError("no source answered"))
     with pytest.raises(CredentialsError, match="no source answered"):
         run.refresh(REFUSAL)
@@ -108,7 +108,7 @@ def test_for_other_codes_unchanged_credentials_are_not_used_again() -> None:
 
 
 def test_no_secret_is_logged() -> None:
-    """F9"""
+    """cli.9"""
     run = Run(FIRST._replace(secret_access_key="canary", session_token="canary"))
     run.refresh(REFUSAL)
     assert "canary" not in "".join(run.logged)

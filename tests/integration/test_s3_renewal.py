@@ -26,7 +26,7 @@ REQUESTS: dict[str, tuple[str, list[tuple[str, str, Fault]]]] = {
 
 @pytest.mark.parametrize("request_", REQUESTS)
 def test_each_rejected_request_is_sent_once_more_with_fresh_credentials(request_: str, job: S3Job) -> None:
-    """S6"""
+    """s3.12"""
     framework, refusals = REQUESTS[request_]
     job.save(1)
     job.place.fill("exec/a/checkpoint-1/.metadata")
@@ -47,7 +47,7 @@ def test_each_rejected_request_is_sent_once_more_with_fresh_credentials(request_
 
 
 def test_a_watch_refreshes_as_often_as_necessary(job: S3Job) -> None:
-    """S6: once for each refused request."""
+    """s3.12: once for each refused request."""
     job.save(1)
     for part in ("delimiter", "trainer_state.json"):
         job.wire.spoil("GET", EXPIRED, part=part)
@@ -62,7 +62,7 @@ def test_a_watch_refreshes_as_often_as_necessary(job: S3Job) -> None:
 
 
 def test_a_request_that_is_rejected_twice_ends_the_watch(job: S3Job) -> None:
-    """S6"""
+    """s3.12"""
     job.save(1)
     job.wire.spoil("PUT", EXPIRED, EXPIRED)
     with job.watch("-interval", "1h") as process:

@@ -13,7 +13,7 @@ from publish.domain.ports import Store
 
 
 class CredentialRefresher:
-    """The `refresh` of a `RetryingStore` (S6)."""
+    """The `refresh` of a `RetryingStore` (s3.12)."""
 
     def __init__(
         self,

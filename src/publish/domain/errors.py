@@ -63,6 +63,11 @@ class StoreFault(PublishError):
 class AlreadyExists(StoreFault):
     """The name is taken. Nothing was written, and the existing file is untouched."""
 
+    def __init__(self, message: str, *, perhaps_ours: bool = False) -> None:
+        """`perhaps_ours`: an earlier attempt of the same call, whose reply was lost, may have taken the name."""
+        super().__init__(message)
+        self.perhaps_ours = perhaps_ours
+
 
 class NotApplied(StoreFault):
     """The request certainly had no effect, and may succeed when it is sent again."""

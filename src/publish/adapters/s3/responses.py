@@ -5,7 +5,7 @@ docs/s3-quirks.md says which store needs which check.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,7 +26,7 @@ _DOCUMENTS = {
     "ListObjectsV2": Kind(
         roots=("ListBucketResult", "Error"),
         texts=("IsTruncated", "KeyCount", "NextContinuationToken", "Prefix", "EncodingType"),
-        items={"Contents": ("Key",), "CommonPrefixes": ("Prefix",)},
+        items={"Contents": ("Key", "Size", "ETag", "LastModified"), "CommonPrefixes": ("Prefix",)},
     ),
     "DeleteObjects": Kind(roots=("DeleteResult", "Error"), texts=(), items={"Error": ("Key", "Code", "Message")}),
 }
@@ -41,9 +41,10 @@ class IncompleteResponse(Exception):
 
 
 class Listing(NamedTuple):
-    """A page of a listing: whole keys, common prefixes, and the token of the next page."""
+    """A page of a listing: whole keys, the fields of the objects as text, common prefixes, the next token."""
 
     keys: list[str]
+    objects: Sequence[Mapping[str, str]]
     prefixes: list[str]
     next_token: str | None
 
@@ -128,7 +129,8 @@ def _is_web_page(headers: Mapping[str, str], body: object, operation: str) -> bo
 
 def parse_listing(response: ListObjectsV2OutputTypeDef, prefix: str) -> Listing:
     """The page that a response holds. Raises NotAnS3Response if it contradicts itself or the request."""
-    keys = [item["Key"] for item in response.get("Contents", ())]
+    objects: Any = response.get("Contents", ())
+    keys = [item["Key"] for item in objects]
     prefixes = [item["Prefix"] for item in response.get("CommonPrefixes", ())]
     token = response.get("NextContinuationToken") if response["IsTruncated"] else None
     if response["IsTruncated"] and not token:
@@ -141,7 +143,7 @@ def parse_listing(response: ListObjectsV2OutputTypeDef, prefix: str) -> Listing:
     for key in (*keys, *prefixes):
         if not key.startswith(prefix):
             raise NotAnS3Response(f"the response lists a key outside the prefix: {key}")
-    return Listing(keys, prefixes, token)
+    return Listing(keys, objects, prefixes, token)
 
 
 def require_created(response: Mapping[str, Any]) -> None:
