@@ -295,10 +295,9 @@ def _source(item: SourceSpec, invocation: Invocation) -> Source:
 
 
 def _is_same_directory(one: bytes, other: bytes) -> bool:
-    try:
-        return os.path.samefile(one, other)
-    except OSError:
-        return False
+    from publish.adapters._io import same_directory
+
+    return same_directory(one, other)
 
 
 def _working_directory(path: bytes) -> bytes:
