@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
-from publish.domain.entry import MAX_UINT64, to_text
+from publish.domain.entry import MAX_UINT64
 from publish.domain.errors import FormatError
 from publish.domain.ports import Store
-from publish.domain.retrying_store import Requests
-from publish.domain.trainer_state import global_step
+from publish.domain.trainer_state import MAX_BYTES, global_step
 
 TRAINER_STATE = b"trainer_state.json"
 METADATA = b".metadata"
@@ -36,7 +35,7 @@ class Framework(NamedTuple):
     shortest: bytes
     """As short as such a name can be."""
 
-    is_complete: Callable[[Requests, Save], bool]
+    is_complete: Callable[[Store, Save], bool]
     """Raises FormatError, with the fault alone, for a save that can never be complete."""
 
     def step_of(self, name: bytes) -> int | None:
@@ -48,31 +47,24 @@ class Framework(NamedTuple):
         return step if step <= MAX_UINT64 else None
 
 
-def _hf_is_complete(ask: Requests, save: Save) -> bool:
-    """Whether the state is whole and says this step, and no pre-emption save is under way."""
-    state = save.path + b"/" + TRAINER_STATE
-
-    def read(store: Store) -> int | None:
-        parts: Iterator[bytes] | None = store.read(state)
-        return None if parts is None else global_step(parts)
-
+def _hf_is_complete(store: Store, save: Save) -> bool:
+    """Whether the state is whole and names this step, and no pre-emption save is under way."""
     try:
-        step = ask(f"read {to_text(state)}", read)
+        content = store.read(save.path + b"/" + TRAINER_STATE, MAX_BYTES + 1)
+        step = None if content is None else global_step(content)
     except FormatError as fault:
         raise FormatError(f"{TRAINER_STATE.decode()}: {fault}") from fault
     if step is None:
         return False
     if step != save.step:
         raise FormatError(f"{TRAINER_STATE.decode()}: global_step is not the step of the folder: {step}")
-    # The order matters: the sentinel is there before the state is and goes after it.
-    sentinel = save.path + b"/" + INCOMPLETE
-    return not ask(f"look for {to_text(sentinel)}", lambda store: store.exists(sentinel))
+    # The order matters: the sentinel is written before the state and removed after it.
+    return not store.exists(save.path + b"/" + INCOMPLETE)
 
 
-def _dcp_is_complete(ask: Requests, save: Save) -> bool:
-    """Whether `.metadata` has content: a power loss can leave it there empty."""
-    metadata = save.path + b"/" + METADATA
-    return bool(ask(f"look for {to_text(metadata)}", lambda store: store.size(metadata)))
+def _dcp_is_complete(store: Store, save: Save) -> bool:
+    """Whether `.metadata` has content: a power loss can leave it empty."""
+    return bool(store.size(save.path + b"/" + METADATA))
 
 
 FRAMEWORKS = {
