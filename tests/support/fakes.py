@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from publish.domain.entry import Entry
@@ -14,7 +15,7 @@ from publish.domain.errors import (
     StoreFault,
     SymlinkInPath,
 )
-from publish.domain.ports import Namespace, Page, Removal
+from publish.domain.ports import FilesPage, Namespace, Page, Removal, SavedFile
 
 NAME_LIMIT = 255
 
@@ -23,8 +24,11 @@ class FakeStore:
     """A Store in memory: files by path, folders as their paths imply, as on S3."""
 
     def __init__(self, page_size: int = 1000) -> None:
-        self.areas: dict[Namespace, set[bytes]] = {Namespace.PUB: set(), Namespace.PRUNE: set()}
+        self.areas: dict[Namespace, set[bytes]] = {namespace: set() for namespace in Namespace}
+        self.records: dict[tuple[Namespace, bytes], bytes] = {}
         self.files: dict[bytes, bytes] = {}
+        self.synced: list[bytes] = []
+        self.foreign: set[bytes] = set()
         self.links: set[bytes] = set()
         self.stuck: set[bytes] = set()
         self.page_size = page_size
@@ -36,10 +40,17 @@ class FakeStore:
         if len(name) > NAME_LIMIT:
             raise ConfigError(f"over {NAME_LIMIT} bytes: {len(name)}")
 
-    def create(self, namespace: Namespace, name: bytes) -> None:
+    def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
         if name in self.areas[namespace]:
             raise AlreadyExists("taken")
         self.areas[namespace].add(name)
+        self.records[namespace, name] = content
+
+    def read_record(self, namespace: Namespace, name: bytes) -> bytes | None:
+        return self.records.get((namespace, name), b"") if name in self.areas[namespace] else None
+
+    def sync_entries(self, namespace: Namespace, names: Sequence[bytes]) -> None:
+        self.synced += [namespace.value + b"/" + name for name in names]
 
     def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         faults = {name: PermanentFault("stuck") for name in names if name in self.stuck}
@@ -54,11 +65,24 @@ class FakeStore:
         below = (file[len(inside) :] for file in self.files if file.startswith(inside))
         return self._page(sorted({rest.split(b"/")[0] for rest in below if b"/" in rest}), token)
 
+    def list_files_in(self, path: bytes, token: str | None) -> Page:
+        inside = path + b"/" if path else b""
+        below = (file[len(inside) :] for file in self.files if file.startswith(inside))
+        return self._page(sorted(rest for rest in below if b"/" not in rest), token)
+
+    def list_files(self, path: bytes, token: str | None) -> FilesPage:
+        page = self._page(sorted(self._inside(path)), token)
+        files = [SavedFile(name[len(path) + 1 :], len(self.files[name]), self._version(name)) for name in page.names]
+        return FilesPage(files, page.next_token)
+
     def exists(self, path: bytes) -> bool:
         return self.save_exists(path)
 
     def size(self, path: bytes) -> int | None:
         return len(self.files[path]) if path in self.files else None
+
+    def version(self, path: bytes) -> str | None:
+        return self._version(path) if path in self.files else None
 
     def read(self, path: bytes, limit: int) -> bytes | None:
         if path in self.files:
@@ -66,6 +90,22 @@ class FakeStore:
         if any(self._inside(path)):
             raise FormatError("not a regular file")
         return None
+
+    def read_range(self, path: bytes, start: int, length: int) -> bytes:
+        content = self.read(path, sys.maxsize)
+        if content is None:
+            raise FormatError("not there")
+        first = max(0, len(content) + start) if start < 0 else start
+        return content[first : first + length]
+
+    def sync_save(self, path: bytes) -> None:
+        self.synced.append(path)
+
+    def real_path(self, path: bytes) -> bytes | None:
+        return path
+
+    def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:
+        return path not in self.foreign
 
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         for link in self.links:
@@ -80,6 +120,9 @@ class FakeStore:
         if any(file in self.stuck for file in found):
             raise PermanentFault("stuck")
         return Removal(found=bool(found), incomplete=len(found) > self.page_size)
+
+    def _version(self, path: bytes) -> str:
+        return self.files[path].hex()
 
     def _inside(self, path: bytes) -> Iterator[bytes]:
         return (file for file in self.files if file.startswith(path + b"/"))

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from publish.domain.entry import to_text
 from publish.domain.errors import Conflict, CredentialsRejected, OutcomeUnknown, StoreFault, TimedOut
-from publish.domain.ports import Clock, Namespace, Page, Random, Removal, Store
+from publish.domain.ports import Clock, FilesPage, Namespace, Page, Random, Removal, Store
 from publish.domain.retry import Attempts, RetryLimits, next_wait
 
 T = TypeVar("T")
@@ -104,10 +104,19 @@ class RetryingStore:
         """`Store.check_name_length`."""
         self._store.check_name_length(name)
 
-    def create(self, namespace: Namespace, name: bytes) -> None:
+    def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
         """`Store.create`, retried: AlreadyExists may mean this call's own, earlier attempt."""
         step = f"create {to_text(namespace.value)}/{to_text(name)}"
-        self.retry(step, lambda: self._store.create(namespace, name))
+        self.retry(step, lambda: self._store.create(namespace, name, content))
+
+    def read_record(self, namespace: Namespace, name: bytes) -> bytes | None:
+        """`Store.read_record`, retried."""
+        step = f"read {to_text(namespace.value)}/{to_text(name)}"
+        return self.retry(step, lambda: self._store.read_record(namespace, name))
+
+    def sync_entries(self, namespace: Namespace, names: Sequence[bytes]) -> None:
+        """`Store.sync_entries`, retried."""
+        self.retry(f"sync {to_text(namespace.value)}/", lambda: self._store.sync_entries(namespace, names))
 
     def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """`Store.remove_entries`, retried."""
@@ -123,6 +132,15 @@ class RetryingStore:
         step = f"list {to_text(path)}/" if path else "list the root"
         return self.retry(step, lambda: self._store.list_directories(path, token))
 
+    def list_files_in(self, path: bytes, token: str | None) -> Page:
+        """`Store.list_files_in`, retried."""
+        step = f"list {to_text(path)}/" if path else "list the root"
+        return self.retry(step, lambda: self._store.list_files_in(path, token))
+
+    def list_files(self, path: bytes, token: str | None) -> FilesPage:
+        """`Store.list_files`, retried."""
+        return self.retry(f"list {to_text(path)}/", lambda: self._store.list_files(path, token))
+
     def exists(self, path: bytes) -> bool:
         """`Store.exists`, retried."""
         return self.retry(f"look for {to_text(path)}", lambda: self._store.exists(path))
@@ -131,9 +149,29 @@ class RetryingStore:
         """`Store.size`, retried."""
         return self.retry(f"look for {to_text(path)}", lambda: self._store.size(path))
 
+    def version(self, path: bytes) -> str | None:
+        """`Store.version`, retried."""
+        return self.retry(f"look for {to_text(path)}", lambda: self._store.version(path))
+
     def read(self, path: bytes, limit: int) -> bytes | None:
         """`Store.read`, retried from the start."""
         return self.retry(f"read {to_text(path)}", lambda: self._store.read(path, limit))
+
+    def read_range(self, path: bytes, start: int, length: int) -> bytes:
+        """`Store.read_range`, retried from the start."""
+        return self.retry(f"read {to_text(path)}", lambda: self._store.read_range(path, start, length))
+
+    def sync_save(self, path: bytes) -> None:
+        """`Store.sync_save`, retried from the start."""
+        self.retry(f"sync {to_text(path)}", lambda: self._store.sync_save(path))
+
+    def real_path(self, path: bytes) -> bytes | None:
+        """`Store.real_path`, retried."""
+        return self.retry(f"look for {to_text(path)}", lambda: self._store.real_path(path))
+
+    def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:
+        """`Store.owner_is_trusted`, retried."""
+        return self.retry(f"look for {to_text(path)}", lambda: self._store.owner_is_trusted(path, reference))
 
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """`Store.remove_tree`, retried; `found` is true if any attempt may have removed something."""
