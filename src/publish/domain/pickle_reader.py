@@ -28,7 +28,8 @@ _PLAIN = {
     "datetime": {"date", "datetime", "time", "timedelta", "timezone"},
 }
 _PATHS = {"Path", "PosixPath", "WindowsPath", "PurePath", "PurePosixPath", "PureWindowsPath"}
-_PLAIN |= {"pathlib": _PATHS, "pathlib._local": _PATHS}
+# `pathlib._local` from Python 3.13 on; `__builtin__` in protocol 2, which keeps Python 2's names.
+_PLAIN |= {"pathlib": _PATHS, "pathlib._local": _PATHS, "__builtin__": _PLAIN["builtins"] | {"xrange"}}
 
 # No size or position in a file has more bytes than this as a signed integer.
 _LONGEST_NUMBER: Final = 9
@@ -235,7 +236,8 @@ class _Reader:
         self.stack.append(OTHER)
 
     def dictionary(self) -> None:
-        self.stack.append(self._items(self.to_mark()))
+        items = self._items(self.to_mark())
+        self.stack.append(items)
 
     def set_items(self) -> None:
         self._add(self._items(self.to_mark()))
