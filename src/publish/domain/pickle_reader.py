@@ -29,7 +29,11 @@ _PLAIN = {
 }
 _PATHS = {"Path", "PosixPath", "WindowsPath", "PurePath", "PurePosixPath", "PureWindowsPath"}
 # `pathlib._local` from Python 3.13 on; `__builtin__` in protocol 2, which keeps Python 2's names.
-_PLAIN |= {"pathlib": _PATHS, "pathlib._local": _PATHS, "__builtin__": _PLAIN["builtins"] | {"long", "unicode", "xrange"}}
+_PLAIN |= {
+    "pathlib": _PATHS,
+    "pathlib._local": _PATHS,
+    "__builtin__": _PLAIN["builtins"] | {"long", "unicode", "xrange"},
+}
 
 # No size or position in a file has more bytes than this as a signed integer.
 _LONGEST_NUMBER: Final = 9
