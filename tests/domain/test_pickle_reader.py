@@ -20,7 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publish.domain.errors import FormatError
-from publish.domain.pickle_reader import MAX_DEPTH, OTHER, Record, load
+from publish.domain.pickle_machine import MAX_DEPTH, OTHER, Record
+from publish.domain.pickle_reader import load
 from publish.domain.standard_library import STANDARD_LIBRARY
 from tests.support.samples import SAMPLES, sample
 
