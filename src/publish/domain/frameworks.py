@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
 from publish.domain.entry import MAX_UINT64
 from publish.domain.errors import FormatError
+from publish.domain.light_typing import NamedTuple
 from publish.domain.ports import Store
 from publish.domain.trainer_state import MAX_BYTES, global_step
 

@@ -44,7 +44,7 @@ def global_step(content: bytes) -> int | None:
         raise FormatError("not an object")
     step = document.get("global_step")
     if type(step) is not int or abs(step) > MAX_UINT64:
-        raise FormatError("no 64-bit integer global_step in it")
+        raise FormatError("no 64-bit integer global_step")
     return step
 
 
@@ -77,7 +77,7 @@ def _is_cut_off(error: json.JSONDecodeError) -> bool:
 
 def _fault(error: json.JSONDecodeError) -> FormatError:
     if error.doc.startswith("\ufeff"):
-        return FormatError("begins with a byte order mark")
+        return FormatError("starts with a byte order mark")
     if error.msg.startswith("Extra data"):
-        return FormatError(f"something follows the document at character {error.pos}")
+        return FormatError(f"unexpected data after the document at character {error.pos}")
     return FormatError(f"not JSON at character {error.pos}")
