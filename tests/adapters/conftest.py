@@ -1,4 +1,4 @@
-"""A directory root; an S3 root on moto, and the connection to it that a test can disturb."""
+"""Fixtures of a directory root, of an S3 root on moto, and of a connection to it that a test can disturb."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from pathlib import Path
 import pytest
 
 from publish.adapters.s3 import S3Store
-from publish.domain.ports import Namespace
 from tests.support.fault_proxy import Wire
 from tests.support.moto_server import Moto
 from tests.support.s3_roots import Place, make_place, wire_to
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(tmp_path: Path) -> Path:
     """An empty directory root."""
-    # Where the records will lie (layout.9); what holds for a namespace of two folders holds for one.
-    monkeypatch.setattr(Namespace.PRUNE, "_value_", b".publish/prune")
     folder = tmp_path / "root"
     folder.mkdir()
     return folder

@@ -177,6 +177,21 @@ class FakeReport:
     def already(self, entry: Entry) -> None:
         self.said.append(("already", entry))
 
+    def not_published(self, entry: Entry, fault: PublishError) -> None:
+        self.said.append(("not published", entry))
+
+    def would_remove(self, path: bytes) -> None:
+        self.said.append(("would remove", path))
+
+    def kept(self, path: bytes, reasons: Sequence[str]) -> None:
+        self.said.append(("kept", (path, *reasons)))
+
+    def missing(self, path: bytes) -> None:
+        self.said.append(("missing", path))
+
+    def removed_above(self, entry: Entry, highest: int) -> None:
+        self.said.append(("removed above", (entry, highest)))
+
     def removed(self, path: bytes) -> None:
         self.said.append(("removed", path))
 

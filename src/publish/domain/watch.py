@@ -7,7 +7,7 @@ from publish.domain.errors import FormatError
 from publish.domain.frameworks import Framework, Save
 from publish.domain.listing import entries, pages
 from publish.domain.ports import Namespace, Report, Store
-from publish.domain.publish import check_publishable, publish_entry
+from publish.domain.publish import SaveIsBeingRemoved, check_publishable, publish_entry
 from publish.domain.root import Root
 
 
@@ -29,11 +29,12 @@ class Watcher:
         self._prefix = saves + b"/" if saves else b""
         self._epoch = epoch
         self._published: set[Entry] = set()
+        self._being_removed: set[Entry] = set()
 
     def begin(self) -> None:
-        """Reads the log, once. Raises FormatError for a name in it that does not parse (L4).
+        """Reads the log, once. Raises FormatError for a name in it that does not parse (layout.4).
 
-        Raises ConfigError if no save in this folder could ever be published (L8).
+        Raises ConfigError if no save in this folder could ever be published (layout.8).
         """
         check_publishable(self._store, Entry.of(self._epoch, 0, self._prefix + self._framework.shortest))
         self._published.update(entry for entry in entries(self._store, Namespace.PUB) if entry.epoch == self._epoch)
@@ -44,8 +45,14 @@ class Watcher:
             entry = Entry.of(self._epoch, save.step, save.path)
             if entry not in self._published and self._is_complete(save):
                 check_publishable(self._store, entry)
-                publish_entry(self._store, self._report, entry)
-                self._published.add(entry)
+                try:
+                    publish_entry(self._store, self._report, entry)
+                except SaveIsBeingRemoved as fault:
+                    if entry not in self._being_removed:
+                        self._report.not_published(entry, fault)
+                    self._being_removed.add(entry)
+                else:
+                    self._published.add(entry)
 
     def _list_saves(self) -> list[Save]:
         """The save folders that exist, in step order."""

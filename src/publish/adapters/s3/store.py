@@ -22,7 +22,14 @@ from publish.adapters.s3.errors import (
     has_no_error_code,
     is_not_found,
 )
-from publish.adapters.s3.responses import IncompleteResponse, Listing, parse_listing, require_etag
+from publish.adapters.s3.responses import (
+    IncompleteResponse,
+    Listing,
+    parse_listing,
+    require_created,
+    require_length,
+    require_object,
+)
 from publish.domain.credentials import Credentials
 from publish.domain.entry import to_text
 from publish.domain.errors import (
@@ -42,7 +49,6 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import (
         ErrorTypeDef,
         ListObjectsV2RequestTypeDef,
-        ObjectTypeDef,
         PutObjectRequestTypeDef,
     )
 
@@ -50,7 +56,7 @@ if TYPE_CHECKING:
 MAX_KEY = 1024
 # AWS, "DeleteObjects": at most 1,000 keys. One is reserved for the object at the path of the save itself.
 _PAGE_SIZE = 999
-# As POSIX reads of a record.
+# A record of `publish` is one line.
 _MAX_RECORD = 64 * 2**10
 # Read at most, to find the size of an object if the HEAD does not tell it.
 _MAX_MEASURED = 64 * 2**20
@@ -88,7 +94,7 @@ class S3Store:
             raise ConfigError(f"key of the publication too long ({size} bytes, S3 allows {MAX_KEY}): {key}")
 
     def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
-        """A put with `If-None-Match: *` (RFC 9110 section 13.1.2), without a body if the content is empty."""
+        """A put with `If-None-Match: *` (RFC 9110 section 13.1.2), without a body if there is no content."""
         self.put(namespace.value + b"/" + name, content or None, only_if_new=True)
 
     def read_record(self, namespace: Namespace, name: bytes) -> bytes | None:
@@ -96,7 +102,7 @@ class S3Store:
         return self.read(namespace.value + b"/" + name, _MAX_RECORD)
 
     def sync_entries(self, namespace: Namespace, names: Sequence[bytes]) -> None:
-        """Nothing: a put that was answered is durable."""
+        """Does nothing: a put that was answered is durable."""
 
     def put(self, path: bytes, body: bytes | None, *, only_if_new: bool) -> None:
         """Puts one object. `only_if_new`: raises AlreadyExists or Conflict, as `create` does."""
@@ -109,7 +115,7 @@ class S3Store:
             if body is not None:
                 request["Body"] = body
             response = self._client.put_object(**request)
-            require_etag(response)
+            require_created(response)
 
     def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """One DeleteObjects, or single deletes if the store does not support it."""
@@ -139,7 +145,7 @@ class S3Store:
         base = f"{self._key(path)}/"
         listed = self._list(base, token)
         files = [
-            SavedFile(item["Key"][len(base) :].encode(), item["Size"], _version(item))
+            SavedFile(item["Key"][len(base) :].encode(), int(item["Size"]), _version(item))
             for item in listed.objects
             if not item["Key"].endswith("/")
         ]
@@ -161,7 +167,7 @@ class S3Store:
                 if not has_no_error_code(error):
                     raise
             else:
-                require_etag(response)
+                require_object(response)
                 if "ContentLength" in response:
                     return response["ContentLength"]
         # A HEAD's response may lack the length (RFC 9110 section 8.6), and its errors have no code.
@@ -184,7 +190,8 @@ class S3Store:
                     return None
                 raise
             with closing(response["Body"]) as body:
-                require_etag(response)
+                require_object(response)
+                require_length(response)
                 return _content(body, limit)
 
     def read_range(self, path: bytes, start: int, length: int) -> bytes:
@@ -197,7 +204,7 @@ class S3Store:
             except ClientError as error:
                 if is_not_found(error):
                     raise FormatError("not there") from error
-                # RFC 9110 section 15.5.17: nothing of the object is in the range.
+                # RFC 9110 section 15.5.17: the range lies outside the object.
                 if error.response["ResponseMetadata"]["HTTPStatusCode"] == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                     return b""
                 raise
@@ -207,14 +214,14 @@ class S3Store:
                 return _content(body, length)
 
     def sync_save(self, path: bytes) -> None:
-        """Nothing: a put that was answered is durable."""
+        """Does nothing: a put that was answered is durable."""
 
     def real_path(self, path: bytes) -> bytes | None:
-        """The path itself: there are no links."""
+        """The path itself: S3 has no links."""
         return path
 
-    def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:  # noqa: ARG002  (the bucket's policy says who may write)
-        """True: the bucket's policy says who may write."""
+    def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:  # noqa: ARG002  (objects belong to the bucket)
+        """True: the bucket's policy says who may write to it."""
         return True
 
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
@@ -361,6 +368,6 @@ def _content(body: StreamingBody, limit: int) -> bytes:
     return bytes(content)
 
 
-def _version(item: ObjectTypeDef) -> str:
+def _version(item: Mapping[str, str]) -> str:
     """The ETag; files that a job writes beside some stores have none (s3.5)."""
     return item.get("ETag") or f"{item['LastModified']}-{item['Size']}"

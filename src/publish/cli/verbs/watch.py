@@ -20,10 +20,9 @@ from publish.cli.verbs.common import (
     attempt_name,
     positional,
 )
-from publish.domain.entry import overlap, to_text
+from publish.domain.entry import RESERVED, overlap, to_text
 from publish.domain.errors import ConfigError, UsageError
 from publish.domain.frameworks import FRAMEWORKS, Framework
-from publish.domain.ports import Namespace
 from publish.domain.watch import Watcher
 
 TYPE_CHECKING = False
@@ -79,11 +78,9 @@ def run(invocation: Invocation) -> int:
 def _saves_folder(opened: OpenRoot, saves: bytes) -> bytes:
     """The folder SAVES, relative to the root. Raises ConfigError."""
     folder = opened.locate(saves)
-    for namespace in Namespace:
-        if folder and overlap(folder, namespace.value):
-            raise ConfigError(
-                f"{to_text(namespace.value)}/ is reserved for publish and cannot be SAVES: {to_text(saves)}"
-            )
+    for reserved in RESERVED:
+        if folder and overlap(folder, reserved):
+            raise ConfigError(f"{to_text(reserved)}/ is reserved for publish and cannot be SAVES: {to_text(saves)}")
     return folder
 
 
