@@ -299,7 +299,7 @@ def test_a_watch_refreshes_its_credentials_and_logs_it(job: Job) -> None:
         process.send_signal(signal.SIGINT)
         assert b"step 2, " in said(process)
         assert process.wait(60) == 0
-        source = f"now using credentials from file:{job.folder}/creds"
+        source = f"the credentials of file:{job.folder}/creds are unchanged"
         assert noted(process) == [
             "the store rejected the credentials (ExpiredToken); resolving the sources again",
             source,
