@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from publish.domain.entry import Entry, to_text
 from publish.domain.errors import FormatError
 from publish.domain.frameworks import Framework, Save
@@ -18,9 +20,19 @@ class Watcher:
     """
 
     def __init__(
-        self, store: Store, report: Report, root: Root, framework: Framework, saves: bytes, epoch: int
+        self,
+        store: Store,
+        report: Report,
+        root: Root,
+        framework: Framework,
+        saves: bytes,
+        epoch: int,
+        find_flaw: Callable[[bytes], str] = lambda _path: "",
     ) -> None:
-        """`saves`: the folder that holds the saves, relative to the root, b"" for the root."""
+        """`saves`: the folder that holds the saves, relative to the root, b"" for the root.
+
+        `find_flaw(path)`: why a save that the framework calls complete is not whole; "": it is (verify.3).
+        """
         self._store = store
         self._report = report
         self._root = root
@@ -28,6 +40,7 @@ class Watcher:
         self._saves = saves
         self._prefix = saves + b"/" if saves else b""
         self._epoch = epoch
+        self._find_flaw = find_flaw
         self._published: set[Entry] = set()
         self._being_removed: set[Entry] = set()
 
@@ -62,6 +75,6 @@ class Watcher:
 
     def _is_complete(self, save: Save) -> bool:
         try:
-            return self._framework.is_complete(self._store, save)
+            return self._framework.is_complete(self._store, save) and not self._find_flaw(save.path)
         except FormatError as fault:
             raise FormatError(f"{to_text(self._root.render(save.path))}/{fault}") from fault

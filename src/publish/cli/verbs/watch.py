@@ -15,6 +15,7 @@ from publish.cli.verbs.common import (
     EXIT_OK,
     PROXY,
     TIMEOUT,
+    VERIFY,
     Invocation,
     Verb,
     attempt_name,
@@ -27,6 +28,8 @@ from publish.domain.watch import Watcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from publish.cli.backends import OpenRoot
 
 
@@ -51,7 +54,7 @@ SCAN_TIMEOUT = Flag(
 def run(invocation: Invocation) -> int:
     """Publishes saves until a signal asks it to stop; then finishes its scan and scans once more (watch.6)."""
     line = invocation.line
-    framework, interval, epoch = line[FRAMEWORK], line[INTERVAL], line[EPOCH]
+    framework, interval, epoch, verify = line[FRAMEWORK], line[INTERVAL], line[EPOCH], line[VERIFY]
     saves = positional("SAVES", path, line.positionals[0]) if line.positionals else None
     attempt = b"" if saves else attempt_name(line)
 
@@ -60,7 +63,8 @@ def run(invocation: Invocation) -> int:
     deadline = prepared.deadline
     opened = deadline.run(prepared.open)
     folder = _saves_folder(opened, saves or opened.root.render(b"exec/" + attempt))
-    watcher = Watcher(opened.store, opened.reporter, opened.root, framework, folder, epoch)
+    find_flaw = _flaw_finder(opened) if verify else lambda _path: ""
+    watcher = Watcher(opened.store, opened.reporter, opened.root, framework, folder, epoch, find_flaw)
     deadline.run(watcher.begin)
     while True:
         is_last = stop.requested
@@ -73,6 +77,19 @@ def run(invocation: Invocation) -> int:
         if is_last:
             return EXIT_OK
         stop.wait(began + interval - monotonic())
+
+
+def _flaw_finder(opened: OpenRoot) -> Callable[[bytes], str]:
+    from publish.cli.verdicts import describe_faults  # start-up: only with -verify
+    from publish.domain.verify import RepeatedChecker
+
+    checker = RepeatedChecker(opened.store, opened.parallel)
+
+    def find_flaw(path: bytes) -> str:
+        verdict = checker.check(path)
+        return "" if verdict.is_whole else describe_faults(verdict)
+
+    return find_flaw
 
 
 def _saves_folder(opened: OpenRoot, saves: bytes) -> bytes:
@@ -96,7 +113,7 @@ VERB = Verb(
         "With -framework hf a save is a folder checkpoint-<step> whose trainer_state.json is whole; with dcp a",
         "folder such as step-<step>, iter_<step>, epoch=<n>-step=<step>.ckpt or <step> with a .metadata in it.",
     ),
-    (CHECKPOINT, FRAMEWORK, INTERVAL, EPOCH, ATTEMPT, CREDS, PROXY, SCAN_TIMEOUT),
+    (CHECKPOINT, FRAMEWORK, INTERVAL, EPOCH, ATTEMPT, VERIFY, CREDS, PROXY, SCAN_TIMEOUT),
     "publish watch -checkpoint /data/run-7 -framework hf -epoch 4 -attempt try-4 &",
     positionals=("[SAVES]",),
     success="a signal told it to stop, and the last scan was clean",
