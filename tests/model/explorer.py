@@ -65,11 +65,17 @@ class World(NamedTuple):
     names: tuple[frozenset[bytes], ...]
     """For each Namespace, in its order."""
     files: frozenset[tuple[bytes, bytes]]
+    records: frozenset[tuple[tuple[Namespace, bytes], bytes]] = frozenset()
+    """The content of each entry that has one."""
 
     @classmethod
     def of(cls, store: FakeStore) -> World:
         """The content of `store`."""
-        return cls(tuple(frozenset(store.areas[one]) for one in Namespace), frozenset(store.files.items()))
+        return cls(
+            tuple(frozenset(store.areas[one]) for one in Namespace),
+            frozenset(store.files.items()),
+            frozenset((name, content) for name, content in store.records.items() if content),
+        )
 
     def store(self) -> FakeStore:
         """A store with this content, free to be changed."""
@@ -77,6 +83,7 @@ class World(NamedTuple):
         for namespace, names in zip(Namespace, self.names, strict=True):
             store.areas[namespace] = set(names)
         store.files = dict(self.files)
+        store.records = dict(self.records)
         return store
 
     def entries(self, namespace: Namespace) -> frozenset[bytes]:
@@ -85,11 +92,15 @@ class World(NamedTuple):
 
 
 class Creation(NamedTuple):
-    """An entry came into `pub/`."""
+    """A publication or an execution came to be."""
 
+    namespace: Namespace
     name: bytes
     begun: frozenset[str]
     """The actors that had begun by then."""
+
+
+REMEMBERED = (Namespace.PUB, Namespace.BEGIN)
 
 
 class State(NamedTuple):
@@ -98,7 +109,7 @@ class State(NamedTuple):
     world: World
     actors: tuple[int, ...]
     created: frozenset[Creation]
-    """Every entry that was in `pub/` at some time."""
+    """Every entry that was in one of the namespaces `REMEMBERED` at some time."""
     losses: int
     """How many more replies may be lost."""
 
@@ -202,6 +213,10 @@ class View(NamedTuple):
     moments: Mapping[str, Moment]
     begun: frozenset[str]
 
+    def published(self) -> frozenset[Entry]:
+        """Every entry that was in `pub/` at some time."""
+        return frozenset(Entry.parse(one.name) for one in self.created if one.namespace is Namespace.PUB)
+
 
 Check = Callable[[View], str | None]
 """Says what is wrong, or None."""
@@ -215,10 +230,9 @@ class Explorer:
         self._actors = [_Actor(name, program) for name, program in programs.items()]
         self._check = check
         places = (0,) * len(self._actors)
-        self._start = State(
-            world, places, frozenset(Creation(name, frozenset()) for name in world.entries(Namespace.PUB)), losses
-        )
+        self._start = State(world, places, frozenset(_creations(World.of(FakeStore()), world, frozenset())), losses)
         self._came_from: dict[State, tuple[State, Step] | None] = {self._start: None}
+        self._effects: dict[tuple[World, int, int], tuple[Reply, World]] = {}
 
     def run(self) -> int:
         """Visits every state; returns how many there are. Raises CounterExample."""
@@ -267,12 +281,8 @@ class Explorer:
             call = actor[place].call
             if call is None:
                 continue
-            store = state.world.store()
-            reply = _perform(store, call)
-            world = World.of(store)
-            new = world.entries(Namespace.PUB) - state.world.entries(Namespace.PUB)
-            begun = self._begun(state.actors)
-            created = state.created | {Creation(name, begun) for name in new}
+            reply, world = self._perform(state.world, number, place, call)
+            created = state.created.union(_creations(state.world, world, self._begun(state.actors)))
             replies = [(reply, False)]
             if state.losses and world != state.world:
                 replies.append((Reply(None, OutcomeUnknown("the reply is lost")), True))
@@ -284,12 +294,26 @@ class Explorer:
                     State(world, places, created, state.losses - lost),
                 )
 
+    def _perform(self, world: World, number: int, place: int, call: Call) -> tuple[Reply, World]:
+        """What the store answers, and what it holds then. Remembered: most states differ in their actors alone."""
+        key = (world, number, place)
+        if key not in self._effects:
+            store = world.store()
+            self._effects[key] = _perform(store, call), World.of(store)
+        return self._effects[key]
+
 
 def _perform(store: FakeStore, call: Call) -> Reply:
     try:
         return Reply(getattr(store, call.method)(*call.arguments), None)
     except PublishError as error:
         return Reply(None, error)
+
+
+def _creations(before: World, after: World, begun: frozenset[str]) -> Iterator[Creation]:
+    for namespace in REMEMBERED:
+        for name in after.entries(namespace) - before.entries(namespace):
+            yield Creation(namespace, name, begun)
 
 
 def _shown(value: object) -> str:
