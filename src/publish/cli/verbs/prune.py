@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from publish.cli import backends
 from publish.cli.goflag import Flag, boolean, positive
 from publish.cli.verbs.common import CHECKPOINT, EXIT_FAILURE, EXIT_OK, S3_FLAGS, Invocation, Verb
-from publish.domain.prune import prune, prune_dry_run
+from publish.domain.executions import resumed_by_newest
+from publish.domain.prune import Guards, prune, prune_dry_run
 from publish.domain.retention import Policy
 
 TYPE_CHECKING = False
@@ -25,10 +28,11 @@ def run(invocation: Invocation) -> int:
     policy, dry_run = Policy(line[KEEP], line.get(KEEP_EVERY)), line[DRY_RUN]
 
     def work(opened: OpenRoot) -> bool:
+        guards = Guards(partial(resumed_by_newest, opened.store))
         if dry_run:
-            prune_dry_run(opened.store, opened.reporter, policy, opened.parallel)
+            prune_dry_run(opened.store, opened.reporter, policy, opened.parallel, guards)
             return True
-        return prune(opened.store, opened.reporter, policy, opened.parallel)
+        return prune(opened.store, opened.reporter, policy, opened.parallel, guards)
 
     return EXIT_OK if backends.run(invocation, work) else EXIT_FAILURE
 
