@@ -44,13 +44,13 @@ def at(root: Path, line: tuple[str, ...]) -> list[str]:
 
 
 def test_the_program_prints_its_version() -> None:
-    """F8"""
+    """cli.8"""
     for line in ("-version", "--version"):
         assert run(line) == Result(0, f"publish {__version__}\n".encode(), b"")
 
 
 def test_dots_after_a_link_in_the_root_go_where_the_link_leads(root: Path) -> None:
-    """R4, resolve.3: else a job would start from step 0 beside its saves."""
+    """root.4, resolve.3: else a job would start from step 0 beside its saves."""
     (root.parent / "elsewhere" / "root").mkdir(parents=True)
     (root.parent / "elsewhere" / "link").symlink_to(root)
     given = root.parent / "elsewhere" / "link" / ".." / "root"
@@ -60,7 +60,7 @@ def test_dots_after_a_link_in_the_root_go_where_the_link_leads(root: Path) -> No
 
 @pytest.mark.parametrize("count", [2, 20, 25])
 def test_up_to_twenty_foreign_names_in_the_log_are_listed(root: Path, count: int) -> None:
-    """L4, F5"""
+    """layout.4, cli.5"""
     for number in range(count):
         (root / "pub" / f"foreign{number:02}").touch()
     notes = run("resolve", "-checkpoint", root).notes
@@ -71,7 +71,7 @@ def test_up_to_twenty_foreign_names_in_the_log_are_listed(root: Path, count: int
 
 
 def test_a_blocked_signal_still_ends_the_program(root: Path) -> None:
-    """F5, watch.6: whoever starts a watch may have blocked signals for a moment of its own."""
+    """cli.5, watch.6: whoever starts a watch may have blocked signals for a moment of its own."""
     block = (
         "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, {2, 15}); os.execv(sys.argv[1], sys.argv[1:])"
     )
@@ -95,7 +95,7 @@ def test_a_blocked_signal_still_ends_the_program(root: Path) -> None:
 
 
 def test_a_signal_ends_the_first_process_of_a_container(root: Path) -> None:
-    """F5, watch.6: there the kernel spares it the default actions."""
+    """cli.5, watch.6: there the kernel spares it the default actions."""
     os.mkfifo(root / "saves/checkpoint-5/x")
     line = [
         "watch",
@@ -126,7 +126,7 @@ def test_the_program_runs_as_a_module(root: Path) -> None:
 
 @pytest.mark.parametrize("line", EVERY_ANSWER)
 def test_a_result_on_a_full_disk_is_a_failure(root: Path, line: tuple[str, ...]) -> None:
-    """F7"""
+    """cli.7"""
     with Path("/dev/full").open("wb") as full:
         result = run(*at(root, line), stdout=full)
     assert result.status == 1
@@ -135,7 +135,7 @@ def test_a_result_on_a_full_disk_is_a_failure(root: Path, line: tuple[str, ...])
 
 @pytest.mark.parametrize("line", EVERY_ANSWER)
 def test_a_result_into_a_closed_pipe_is_a_failure(root: Path, line: tuple[str, ...]) -> None:
-    """F7"""
+    """cli.7"""
     here, there = os.pipe()
     os.close(here)
     result = run(*at(root, line), stdout=there)
@@ -146,7 +146,7 @@ def test_a_result_into_a_closed_pipe_is_a_failure(root: Path, line: tuple[str, .
 
 @pytest.mark.parametrize("line", EVERY_ANSWER)
 def test_a_result_for_a_closed_stdout_is_a_failure_and_is_written_nowhere(root: Path, line: tuple[str, ...]) -> None:
-    """F7"""
+    """cli.7"""
     shell = ["/bin/sh", "-c", 'exec "$0" "$@" >&-', PROGRAM, *at(root, line)]
     result = subprocess.run(shell, env=CLEAN, stderr=subprocess.PIPE, check=False)
     assert result.returncode == 1
@@ -155,7 +155,7 @@ def test_a_result_for_a_closed_stdout_is_a_failure_and_is_written_nowhere(root: 
 
 
 def test_nothing_is_written_to_an_entry_if_every_stream_is_closed(root: Path) -> None:
-    """F7"""
+    """cli.7"""
     line = at(root, ("publish", "-checkpoint", "ROOT", "-epoch", "9", "ROOT/exec/a", "9"))
     for _ in range(2):
         shell = ["/bin/sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', PROGRAM, *line]
@@ -166,7 +166,7 @@ def test_nothing_is_written_to_an_entry_if_every_stream_is_closed(root: Path) ->
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_no_file_or_connection_reuses_the_descriptor_of_a_closed_stream(closed: str) -> None:
-    """F7: what is meant for stdout would land in it"""
+    """cli.7: what is meant for stdout would land in it"""
     child = """
 import os
 from publish.__main__ import _reserve_std_fds
@@ -193,7 +193,7 @@ def test_a_wrong_root_leaves_stdout_empty(tmp_path: Path) -> None:
 
 
 def test_a_fault_of_a_directory_is_not_attributed_to_a_store(tmp_path: Path) -> None:
-    """S7"""
+    """s3.13"""
     # Nobody, not even root, makes a folder in there.
     result = run("publish", "-checkpoint", "/proc", "-epoch", "1", "/proc/sys", "5")
     assert (result.status, result.out) == (1, b"")
@@ -220,7 +220,7 @@ HOSTILE = {
 
 
 def test_foreign_variables_change_nothing(root: Path) -> None:
-    """E2"""
+    """env.2"""
     save = os.fsencode(root) + "/s\u00e9".encode() + b"\xff"
     os.mkdir(save)
     for line in (
@@ -238,13 +238,13 @@ def test_foreign_variables_change_nothing(root: Path) -> None:
 
 
 def test_variables_identify_the_execution(root: Path) -> None:
-    """E1"""
+    """env.1"""
     line = ("publish", "-checkpoint", root, root / "exec/a", "9")
     assert b"(epoch 77, step 9, " in run(*line, env={"DISPATCH_EPOCH": "77"}).out
 
 
 def test_libraries_see_an_empty_environment() -> None:
-    """E2"""
+    """env.2"""
     child = """
 import os, sys
 from publish import __main__ as program
@@ -258,7 +258,7 @@ os.execv(sys.executable, [sys.executable, "-I", "-c", "import os; print(sorted(o
 
 
 def test_an_internal_error_shows_its_type_and_lines_only(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """F9: its text may hold a secret"""
+    """cli.9: its text may hold a secret"""
 
     def break_down(*_: object) -> None:
         raise RuntimeError("canary")
@@ -296,14 +296,14 @@ run()
 
 
 def test_log_records_and_warnings_of_libraries_are_not_shown() -> None:
-    """F4, F9"""
+    """cli.4, cli.9"""
     result = subprocess.run([sys.executable, "-W", "error", "-c", CHATTY], env=CLEAN, capture_output=True, check=True)
     assert result.stderr == b""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_verb_as_a_shell_expects(root: Path, number: signal.Signals) -> None:
-    """F5: 130 and 143 as a shell shows it, no traceback"""
+    """cli.5: 130 and 143 as a shell shows it, no traceback"""
     # A full pipe for stdout: the program waits in its write until somebody reads.
     here, there = os.pipe()
     fill(there)

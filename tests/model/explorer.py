@@ -193,7 +193,7 @@ class _Actor:
         report = FakeReport()
         call, failure = None, None
         try:
-            self._program(_ScriptedStore(replies), report)  # type: ignore[arg-type]  # every method is answered
+            self._program(_ScriptedStore(replies), report)
         except _Suspended as suspended:
             call = suspended.call
         except PublishError as error:

@@ -9,7 +9,7 @@ import pytest
 
 from publish.domain import prune as prune_module
 from publish.domain import publish as publish_module
-from publish.domain.retention import PlannedRemoval
+from publish.domain.retention import PlannedRemoval, apply_retention
 from tests.model.explorer import CounterExample, Explorer, Program, World
 from tests.model.scopes import pruning, publishing, root_with, rules, watching
 
@@ -93,9 +93,8 @@ def test_a_prune_that_counts_an_entry_whose_path_is_being_removed_is_found_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """race.1, prune.1: its publisher takes the entry back, and the newest publication would be gone."""
-    decide = prune_module.apply_retention
     monkeypatch.setattr(
-        prune_module, "apply_retention", lambda log, policy, _removals, *rest: decide(log, policy, (), *rest)
+        prune_module, "apply_retention", lambda log, policy, _removals, *rest: apply_retention(log, policy, (), *rest)
     )
     with pytest.raises(CounterExample, match="the newest publication is lost"):
         SMALL["a prune was killed, and its save is published again beside a prune"].explorer().run()

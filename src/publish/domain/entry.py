@@ -81,7 +81,7 @@ def to_text(text: bytes) -> str:
 
 
 def validate_save_path(path: bytes) -> None:
-    """Raises ConfigError for a path that parses but must not be published (L8)."""
+    """Raises ConfigError for a path that parses but must not be published (layout.8)."""
     if any(byte < _SPACE or byte == _DEL for byte in path):
         raise ConfigError(f"the path of a save contains a control character: {to_text(path)}")
 

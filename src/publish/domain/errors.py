@@ -88,11 +88,15 @@ class Conflict(StoreFault):
 class CredentialsRejected(StoreFault):
     """The store does not accept the credentials. Nothing was written."""
 
-    def __init__(self, message: str, code: str, *, refreshable: bool) -> None:
-        """`code` is the store's own error code. `refreshable`: newer credentials may be accepted."""
+    def __init__(self, message: str, code: str, *, refreshable: bool, resend_unchanged: bool = False) -> None:
+        """`code` is the store's own error code. `refreshable`: newer credentials may be accepted.
+
+        `resend_unchanged`: the same credentials may be, too, if the sources still give them.
+        """
         super().__init__(message)
         self.code = code
         self.refreshable = refreshable
+        self.resend_unchanged = resend_unchanged
 
 
 class PermanentFault(StoreFault):

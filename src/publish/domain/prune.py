@@ -65,6 +65,8 @@ class _Prune:
         # The log is read before the records: an entry in it that its publisher has to take back is on record by then.
         log = set(entries(self._store, Namespace.PUB))
         recorded = set(entries(self._store, Namespace.PRUNE))
+        # A prune that was killed may have written its records without making them durable (data.6).
+        self._store.sync_entries(Namespace.PRUNE, [record.name for record in sorted(recorded)])
         removed = self._decide(log, recorded).removed
         recorded |= self._record([entry for entry in _to_record(removed, log) if entry not in recorded])
         # Read again: an execution that began meanwhile holds what it resumed from (prune.12).
@@ -72,6 +74,9 @@ class _Prune:
         removed = [entry for entry in removed if entry != resumed]
         unrecorded = set(_to_record(removed, log)) - recorded
         self._remove_entries([entry for entry in removed if entry not in unrecorded])
+        if recorded:
+            # What a killed prune only unlinked is made durable before its save goes (data.6).
+            self._store.sync_entries(Namespace.PUB, ())
         # Read again: a publication that was made meanwhile protects its save (prune.2).
         remaining = set(entries(self._store, Namespace.PUB))
         self._remove_saves(plan(recorded, remaining, self._store.real_path), remaining)

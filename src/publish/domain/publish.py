@@ -58,9 +58,19 @@ def check_publishable(store: Store, entry: Entry) -> None:
     store.check_name_length(entry.name)
 
 
-def publish_save(store: Store, report: Report, entry: Entry) -> None:
-    """Publishes one save that the user declares complete. Raises ConfigError if it does not exist."""
+def publish_save(store: Store, report: Report, entry: Entry, *, sync: bool = True) -> None:
+    """Publishes one save that the user declares complete. Raises ConfigError if it does not exist.
+
+    `sync`: make the save's own data durable first (data.1).
+    """
     check_publishable(store, entry)
+    _require_save(store, entry)
+    if sync:
+        store.sync_save(entry.path)
+        _require_save(store, entry)
+    publish_entry(store, report, entry)
+
+
+def _require_save(store: Store, entry: Entry) -> None:
     if not store.save_exists(entry.path):
         raise ConfigError(f"save not found below the root: {to_text(entry.path)}")
-    publish_entry(store, report, entry)

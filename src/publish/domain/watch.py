@@ -32,9 +32,9 @@ class Watcher:
         self._being_removed: set[Entry] = set()
 
     def begin(self) -> None:
-        """Reads the log, once. Raises FormatError for a name in it that does not parse (L4).
+        """Reads the log, once. Raises FormatError for a name in it that does not parse (layout.4).
 
-        Raises ConfigError if no save in this folder could ever be published (L8).
+        Raises ConfigError if no save in this folder could ever be published (layout.8).
         """
         check_publishable(self._store, Entry.of(self._epoch, 0, self._prefix + self._framework.shortest))
         self._published.update(entry for entry in entries(self._store, Namespace.PUB) if entry.epoch == self._epoch)

@@ -22,7 +22,14 @@ from publish.adapters.s3.errors import (
     has_no_error_code,
     is_not_found,
 )
-from publish.adapters.s3.responses import IncompleteResponse, Listing, parse_listing, require_etag
+from publish.adapters.s3.responses import (
+    IncompleteResponse,
+    Listing,
+    parse_listing,
+    require_created,
+    require_length,
+    require_object,
+)
 from publish.domain.credentials import Credentials
 from publish.domain.entry import to_text
 from publish.domain.errors import (
@@ -42,7 +49,6 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import (
         ErrorTypeDef,
         ListObjectsV2RequestTypeDef,
-        ObjectTypeDef,
         PutObjectRequestTypeDef,
     )
 
@@ -109,7 +115,7 @@ class S3Store:
             if body is not None:
                 request["Body"] = body
             response = self._client.put_object(**request)
-            require_etag(response)
+            require_created(response)
 
     def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """One DeleteObjects, or single deletes if the store does not support it."""
@@ -129,7 +135,7 @@ class S3Store:
         return Page([prefix[len(base) : -1].encode() for prefix in listed.prefixes], listed.next_token)
 
     def list_files_in(self, path: bytes, token: str | None) -> Page:
-        """The keys of a listing that stops at slashes; the folder's own marker is no name in it."""
+        """The keys of a listing that stops at slashes, without the folder's own marker."""
         base = f"{self._key(path)}/" if path else self._base
         listed = self._list(base, token, delimiter="/")
         return Page([key[len(base) :].encode() for key in listed.keys if key != base], listed.next_token)
@@ -139,9 +145,9 @@ class S3Store:
         base = f"{self._key(path)}/"
         listed = self._list(base, token)
         files = [
-            SavedFile(one["Key"][len(base) :].encode(), one["Size"], _version(one))
-            for one in listed.objects
-            if not one["Key"].endswith("/")
+            SavedFile(item["Key"][len(base) :].encode(), int(item["Size"]), _version(item))
+            for item in listed.objects
+            if not item["Key"].endswith("/")
         ]
         return FilesPage(files, listed.next_token)
 
@@ -161,7 +167,7 @@ class S3Store:
                 if not has_no_error_code(error):
                     raise
             else:
-                require_etag(response)
+                require_object(response)
                 if "ContentLength" in response:
                     return response["ContentLength"]
         # A HEAD's response may lack the length (RFC 9110 section 8.6), and its errors have no code.
@@ -169,9 +175,9 @@ class S3Store:
         return None if content is None else len(content)
 
     def version(self, path: bytes) -> str | None:
-        """The ETag that a listing has. Not a HEAD: some stores answer it for a folder, too."""
+        """The ETag in a listing. Not a HEAD: stores on a directory answer it for a folder, too."""
         key = self._key(path)
-        return next((_version(one) for one in self._list(key, limit=1).objects if one["Key"] == key), None)
+        return next((_version(item) for item in self._list(key, limit=1).objects if item["Key"] == key), None)
 
     def read(self, path: bytes, limit: int) -> bytes | None:
         """A GET, of whose body no more than `limit` bytes are read."""
@@ -184,7 +190,8 @@ class S3Store:
                     return None
                 raise
             with closing(response["Body"]) as body:
-                require_etag(response)
+                require_object(response)
+                require_length(response)
                 return _content(body, limit)
 
     def read_range(self, path: bytes, start: int, length: int) -> bytes:
@@ -353,14 +360,14 @@ class S3Store:
 
 
 def _content(body: StreamingBody, limit: int) -> bytes:
-    """The first `limit` bytes of an answer's body."""
+    """The first `limit` bytes of a response's body."""
     content = bytearray()
-    # To the empty part at the end: only there does botocore compare the length with the header's.
-    while part := body.read(min(_CHUNK_SIZE, limit - len(content))):
-        content += part
+    # Up to the empty chunk at the end, because botocore checks the length only there.
+    while chunk := body.read(min(_CHUNK_SIZE, limit - len(content))):
+        content += chunk
     return bytes(content)
 
 
-def _version(one: ObjectTypeDef) -> str:
+def _version(item: Mapping[str, str]) -> str:
     """The ETag; files that a job writes beside some stores have none (s3.5)."""
-    return one.get("ETag") or f"{one['LastModified']}-{one['Size']}"
+    return item.get("ETag") or f"{item['LastModified']}-{item['Size']}"
