@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from publish.domain.entry import Entry, to_text
@@ -171,8 +173,7 @@ class _ScriptedStore:
 class _Actor:
     """A program and every moment of it that the search has met, each reached by its replies."""
 
-    def __init__(self, name: str, program: Program) -> None:
-        self.name = name
+    def __init__(self, program: Program) -> None:
         self._program = program
         self._moments: list[tuple[tuple[Reply, ...], Moment]] = []
         self._next: dict[tuple[int, object], int] = {}
@@ -215,7 +216,12 @@ class View(NamedTuple):
 
     def published(self) -> frozenset[Entry]:
         """Every entry that was in `pub/` at some time."""
-        return frozenset(Entry.parse(one.name) for one in self.created if one.namespace is Namespace.PUB)
+        return _published(self.created)
+
+
+@cache
+def _published(created: frozenset[Creation]) -> frozenset[Entry]:
+    return frozenset(Entry.parse(one.name) for one in created if one.namespace is Namespace.PUB)
 
 
 Check = Callable[[View], str | None]
@@ -226,13 +232,19 @@ class Explorer:
     """A breadth-first search, so that a counterexample is as short as can be."""
 
     def __init__(self, world: World, programs: Mapping[str, Program], check: Check, *, losses: int = 0) -> None:
-        """`losses`: how many replies to writes may be lost in one run."""
-        self._actors = [_Actor(name, program) for name, program in programs.items()]
+        """`losses`: how many replies to writes may be lost in one run.
+
+        Actors with the very same program that follow one another are interchangeable: of the states that differ
+        only in which of them stands where, one is visited. So `check` must not tell them apart.
+        """
+        actors = {id(program): _Actor(program) for program in programs.values()}
+        self._names = list(programs)
+        self._actors = [actors[id(program)] for program in programs.values()]
         self._check = check
-        places = (0,) * len(self._actors)
-        self._start = State(world, places, frozenset(_creations(World.of(FakeStore()), world, frozenset())), losses)
+        created = frozenset(Creation(*one, frozenset()) for one in _new(World.of(FakeStore()), world))
+        self._start = State(world, (0,) * len(self._actors), created, losses)
         self._came_from: dict[State, tuple[State, Step] | None] = {self._start: None}
-        self._effects: dict[tuple[World, int, int], tuple[Reply, World]] = {}
+        self._effects: dict[tuple[World, _Actor, int], tuple[Reply, World, list[tuple[Namespace, bytes]]]] = {}
 
     def run(self) -> int:
         """Visits every state; returns how many there are. Raises CounterExample."""
@@ -257,7 +269,9 @@ class Explorer:
             state = following
 
     def _examine(self, state: State) -> None:
-        moments = {actor.name: actor[place] for actor, place in zip(self._actors, state.actors, strict=True)}
+        moments = {
+            name: actor[place] for name, actor, place in zip(self._names, self._actors, state.actors, strict=True)
+        }
         view = View(state.world, state.created, moments, self._begun(state.actors))
         fault = self._check(view)
         if fault is not None:
@@ -267,7 +281,7 @@ class Explorer:
             raise CounterExample(f"{fault}\nafter these steps:\n{steps}\nreplay: {moves}")
 
     def _begun(self, places: tuple[int, ...]) -> frozenset[str]:
-        return frozenset(actor.name for actor, place in zip(self._actors, places, strict=True) if place)
+        return frozenset(name for name, place in zip(self._names, places, strict=True) if place)
 
     def _path(self, state: State) -> list[Step]:
         steps: list[Step] = []
@@ -281,39 +295,54 @@ class Explorer:
             call = actor[place].call
             if call is None:
                 continue
-            reply, world = self._perform(state.world, number, place, call)
-            created = state.created.union(_creations(state.world, world, self._begun(state.actors)))
+            reply, world, new = self._perform(state.world, actor, place, call)
+            created = state.created
+            if new:
+                begun = self._begun(state.actors)
+                created = created.union(Creation(namespace, name, begun) for namespace, name in new)
             replies = [(reply, False)]
             if state.losses and world != state.world:
                 replies.append((Reply(None, OutcomeUnknown("the reply is lost")), True))
             for received, lost in replies:
-                following = actor.after(place, received)
-                places = (*state.actors[:number], following, *state.actors[number + 1 :])
+                places = self._moved(state.actors, number, actor.after(place, received))
                 yield (
-                    Step(actor.name, call, reply, lost),
+                    Step(self._names[number], call, reply, lost),
                     State(world, places, created, state.losses - lost),
                 )
 
-    def _perform(self, world: World, number: int, place: int, call: Call) -> tuple[Reply, World]:
-        """What the store answers, and what it holds then. Remembered: most states differ in their actors alone."""
-        key = (world, number, place)
+    def _moved(self, places: tuple[int, ...], number: int, place: int) -> tuple[int, ...]:
+        """The places after one actor's step, those of interchangeable actors in order."""
+        moved = (*places[:number], place, *places[number + 1 :])
+        return tuple(
+            each
+            for _, group in groupby(zip(self._actors, moved, strict=True), key=lambda one: id(one[0]))
+            for each in sorted(place for _, place in group)
+        )
+
+    def _perform(
+        self, world: World, actor: _Actor, place: int, call: Call
+    ) -> tuple[Reply, World, list[tuple[Namespace, bytes]]]:
+        """What the store answers, what it holds then, and what came to be. Remembered: it is asked again and again."""
+        key = (world, actor, place)
         if key not in self._effects:
             store = world.store()
-            self._effects[key] = _perform(store, call), World.of(store)
+            reply = _answer(store, call)
+            after = World.of(store)
+            self._effects[key] = reply, after, list(_new(world, after))
         return self._effects[key]
 
 
-def _perform(store: FakeStore, call: Call) -> Reply:
+def _answer(store: FakeStore, call: Call) -> Reply:
     try:
         return Reply(getattr(store, call.method)(*call.arguments), None)
     except PublishError as error:
         return Reply(None, error)
 
 
-def _creations(before: World, after: World, begun: frozenset[str]) -> Iterator[Creation]:
+def _new(before: World, after: World) -> Iterator[tuple[Namespace, bytes]]:
     for namespace in REMEMBERED:
         for name in after.entries(namespace) - before.entries(namespace):
-            yield Creation(namespace, name, begun)
+            yield namespace, name
 
 
 def _shown(value: object) -> str:

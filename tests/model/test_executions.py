@@ -35,31 +35,30 @@ TWO_SAVES = root_with(range(1, 3))
 # The save of step 2 is there for an execution of epoch 1 that comes back and publishes it late.
 ONE_OF_TWO = root_with(range(1, 3), unpublished=(2,))
 
-TWO_NODES = Scope(TWO_SAVES, {"a-1": beginning("a"), "a-2": beginning("a")})
-TWO_ATTEMPTS = Scope(TWO_SAVES, {"a-1": beginning("a"), "b-1": beginning("b")})
-GOING_BACK = Scope(TWO_SAVES, {"a-1": beginning("a", BACK), "prune": pruning(1)})
+NODE_OF_A, NODE_OF_B = beginning("a"), beginning("b")
+GOES_BACK = beginning("a", BACK)
+TWO_NODES = Scope(TWO_SAVES, {"a-1": NODE_OF_A, "a-2": NODE_OF_A})
+TWO_ATTEMPTS = Scope(TWO_SAVES, {"a-1": NODE_OF_A, "b-1": NODE_OF_B})
+TWO_OF_EACH = {**TWO_NODES.programs, "b-1": NODE_OF_B, "b-2": NODE_OF_B}
+GOING_BACK = Scope(TWO_SAVES, {"a-1": GOES_BACK, "prune": pruning(1)})
 TWO_GIVEN_EPOCHS = Scope(
-    TWO_SAVES, {"a-1": beginning("a", Wishes(6)), "a-2": beginning("a", Wishes(6)), "b-1": beginning("b", Wishes(5))}
+    TWO_SAVES, {"a-1": beginning("a", Wishes(6)), "b-1": beginning("b", Wishes(5)), "c-1": beginning("c", Wishes(5))}
 )
 
 SMALL = {
     "two nodes": TWO_NODES,
     "two attempts": TWO_ATTEMPTS,
-    "three nodes of two attempts": Scope(TWO_SAVES, {**TWO_NODES.programs, "b-1": beginning("b")}),
+    "three nodes of two attempts": Scope(TWO_SAVES, {**TWO_NODES.programs, "b-1": NODE_OF_B}),
     "going back beside a prune": GOING_BACK,
-    "two nodes go back beside a prune": Scope(TWO_SAVES, {**GOING_BACK.programs, "a-2": beginning("a", BACK)}),
+    "two nodes go back beside a prune": Scope(TWO_SAVES, {"a-1": GOES_BACK, "a-2": GOES_BACK, "prune": pruning(1)}),
     "an older execution publishes late, beside a prune": Scope(
         ONE_OF_TWO,
         {"a-1": beginning("a"), "publish": publishing(1, 2), "prune": pruning(1)},
     ),
 }
 FULL = {
-    "two nodes of two attempts each": Scope(
-        TWO_SAVES, {**TWO_NODES.programs, "b-1": beginning("b"), "b-2": beginning("b")}
-    ),
-    "two nodes of two attempts each, and a lost reply": Scope(
-        root_with(range(0)), {**TWO_NODES.programs, "b-1": beginning("b"), "b-2": beginning("b")}, losses=1
-    ),
+    "two nodes of two attempts each": Scope(TWO_SAVES, TWO_OF_EACH),
+    "two nodes of two attempts each, and a lost reply": Scope(root_with(range(0)), TWO_OF_EACH, losses=1),
     "an older execution publishes late, beside two nodes and a prune": Scope(
         ONE_OF_TWO, {**TWO_NODES.programs, "publish": publishing(1, 2), "prune": pruning(1)}
     ),
@@ -80,6 +79,7 @@ def test_no_interleaving_breaks_a_rule(name: str, record_property: Callable[[str
 
 
 @pytest.mark.exhaustive
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", FULL)
 def test_no_interleaving_of_more_actors_breaks_a_rule(name: str) -> None:
     """begin.1, begin.5, prune.12."""

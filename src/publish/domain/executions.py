@@ -57,8 +57,8 @@ def recorded(store: Store, attempt: bytes) -> Execution | None:
         raise _broken(Namespace.BEGIN, attempt, "not a line `<epoch> <entry or ->`")
     try:
         return Execution(int(epoch), attempt, None if entry == _NO_ENTRY else Entry.parse(entry))
-    except FormatError as fault:
-        raise _broken(Namespace.BEGIN, attempt, str(fault)) from fault
+    except FormatError:
+        raise _broken(Namespace.BEGIN, attempt, "the entry does not parse") from None
 
 
 def resumed_by_newest(store: Store, log: Collection[Entry]) -> Entry | None:
