@@ -23,7 +23,7 @@ from publish.domain.ports import Namespace
 from publish.domain.prune import prune
 from tests.support.fakes import FakeReport
 from tests.support.faults import Crash
-from tests.support.retrying import asking
+from tests.support.retrying import retrying
 
 ENTRY = Entry.of(1, 2, b"run/2")
 NAME = ENTRY.name.decode()
@@ -79,7 +79,7 @@ def test_a_root_that_goes_away_is_never_an_empty_one(root: Path) -> None:
         lambda: store.list_directories(b"exec/a", None),
         lambda: store.list_directories(b"", None),
         lambda: store.create(Namespace.PUB, ENTRY.name),
-        lambda: store.remove(Namespace.PUB, [ENTRY.name]),
+        lambda: store.remove_entries(Namespace.PUB, [ENTRY.name]),
         lambda: store.remove_tree(b"run/2", MARKERS),
     ):
         with pytest.raises(ConfigError, match="root is not there"):
@@ -211,7 +211,7 @@ def test_removed_entries_are_durably_gone_before_their_saves_are_touched(
         store.create(Namespace.PUB, Entry.of(1, step, b"run/%d" % step).name)
     first = Entry.of(1, 1, b"run/1").name.decode()
     with recorded(monkeypatch, "fsync", "unlink", "rmdir", "mkdir") as calls:
-        assert prune(asking(store), FakeReport(), 1, map)
+        assert prune(retrying(store), FakeReport(), 1, map)
     effects = [call for call in calls if not call.startswith("open")]
     assert effects == [
         "mkdir prune",
@@ -349,7 +349,7 @@ def test_a_state_that_is_no_regular_file_is_a_fault_and_does_not_hang(root: Path
     fill(root, "other")
     make(root / "trainer_state.json")
     with pytest.raises(FormatError, match="not a regular file"):
-        open_store(root).read(b"trainer_state.json")
+        open_store(root).read(b"trainer_state.json", 10)
 
 
 def test_a_state_that_cannot_be_read_is_a_fault(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,23 +360,23 @@ def test_a_state_that_cannot_be_read_is_a_fault(root: Path, monkeypatch: pytest.
     def refuse(*arguments: object, **options: object) -> int:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    parts = store.read(b"trainer_state.json")
-    monkeypatch.setattr(os, "read", refuse)
-    with pytest.raises(FormatError, match="not readable: Permission denied"):
-        list(parts or ())
-    monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(FormatError, match="not readable: Permission denied"):
-        store.read(b"trainer_state.json")
+    for call in ("read", "open"):
+        with monkeypatch.context() as patched:
+            patched.setattr(os, call, refuse)
+            with pytest.raises(FormatError, match="not readable: Permission denied"):
+                store.read(b"trainer_state.json", 10)
 
 
-def test_a_reader_that_is_dropped_half_way_leaves_no_descriptor(root: Path) -> None:
-    """watch.4: a fault in the middle ends the reading there."""
+def test_a_read_leaves_no_descriptor_open(root: Path) -> None:
+    """watch.4."""
     fill(root, "trainer_state.json")
+    (root / "folder").mkdir()
     before = os.listdir("/proc/self/fd")
     store = open_store(root)
     for _ in range(5):
-        parts = store.read(b"trainer_state.json")
-        del parts
+        store.read(b"trainer_state.json", 10)
+        with pytest.raises(FormatError):
+            store.read(b"folder", 10)
     assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
@@ -404,11 +404,10 @@ def test_a_state_that_another_node_removed_is_not_there(root: Path, monkeypatch:
     def stale(*arguments: object, **options: object) -> int:
         raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
 
-    parts = store.read(b"trainer_state.json")
     monkeypatch.setattr(os, "read", stale)
-    assert list(parts or ()) == []
+    assert store.read(b"trainer_state.json", 10) == b""
     monkeypatch.setattr(os, "open", stale)
-    assert store.read(b"trainer_state.json") is None
+    assert store.read(b"trainer_state.json", 10) is None
 
 
 def test_a_save_behind_a_link_may_be_published(root: Path) -> None:
@@ -557,7 +556,7 @@ class TestKills:
         return store
 
     def prune(self, store: PosixStore) -> None:
-        assert prune(asking(store), FakeReport(), 2, map)
+        assert prune(retrying(store), FakeReport(), 2, map)
 
     def kill_at(self, monkeypatch: pytest.MonkeyPatch, effect: int, how: Callable[[], None]) -> list[int]:
         """Ends the process's doings before the given effect; returns a counter of effects."""
@@ -685,7 +684,7 @@ class TestWhatCannotBeRemoved:
         for name in names:
             store.create(Namespace.PUB, name)
         self.refusing(monkeypatch, "unlink", names[1], errno.EPERM)
-        faults = store.remove(Namespace.PUB, names)
+        faults = store.remove_entries(Namespace.PUB, names)
         assert [(name, str(fault)) for name, fault in faults.items()] == [(names[1], "Operation not permitted")]
         assert store.list_entries(Namespace.PUB, None).names == [names[1]]
 
@@ -712,7 +711,7 @@ def test_what_vanishes_while_it_is_listed_is_no_error(root: Path) -> None:
         while not stop.is_set():
             for name in names:
                 store.create(Namespace.PUB, name)
-            store.remove(Namespace.PUB, names)
+            store.remove_entries(Namespace.PUB, names)
 
     writer = threading.Thread(target=churn)
     writer.start()

@@ -178,21 +178,17 @@ def test_half_a_listing_is_never_a_listing(fault: Fault, store: S3Store, place: 
 
 def test_half_an_object_is_never_an_object(store: S3Store, wire: Wire) -> None:
     """watch.4"""
-
-    def whole() -> bytes:
-        return b"".join(store.read(b"s/trainer_state.json") or ())
-
-    assert type(translate(wire, truncated, whole)) is NotApplied
+    assert type(translate(wire, truncated, lambda: store.read(b"s/trainer_state.json", 2**20))) is NotApplied
 
 
 def every_call(store: S3Store) -> list[tuple[bool, Callable[[], object]]]:
     """Each of a store's calls, and whether it begins with a write."""
     return [
         (True, write(store)),
-        (True, lambda: store.remove(Namespace.PUB, [NAME, NAME + b"2"])),
+        (True, lambda: store.remove_entries(Namespace.PUB, [NAME, NAME + b"2"])),
         (False, read(store)),
         (False, lambda: store.size(b"s/a")),
-        (False, lambda: list(store.read(b"s/a") or ())),
+        (False, lambda: store.read(b"s/a", 10)),
         (False, lambda: store.save_exists(b"s")),
         (False, lambda: store.list_directories(b"", None)),
         (False, lambda: store.remove_tree(b"s", ())),
@@ -251,14 +247,14 @@ def test_a_refused_head_has_the_code_that_the_get_after_it_was_told(store: S3Sto
 
 def test_a_missing_object_is_none_and_not_a_fault(store: S3Store) -> None:
     assert store.size(b"nowhere") is None
-    assert store.read(b"nowhere") is None
+    assert store.read(b"nowhere", 10) is None
 
 
 def test_what_one_key_of_a_batch_meets_is_that_keys_alone(store: S3Store, place: Place, wire: Wire) -> None:
     """prune.5"""
     body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>AccessDenied</Code><Message>locked</Message></Error>"
     wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
-    stuck = store.remove(Namespace.PUB, [b"a", b"b", b"c"])
+    stuck = store.remove_entries(Namespace.PUB, [b"a", b"b", b"c"])
     assert list(stuck) == [b"b"]
     assert type(stuck[b"b"]) is PermanentFault
     assert "AccessDenied: locked" in str(stuck[b"b"])
@@ -272,7 +268,7 @@ def test_what_a_key_may_get_over_is_the_whole_batchs_to_try_again(
     body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>{code}</Code></Error>"
     wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
     with pytest.raises(StoreFault) as raised:
-        store.remove(Namespace.PUB, [b"a", b"b"])
+        store.remove_entries(Namespace.PUB, [b"a", b"b"])
     assert type(raised.value) is kind
 
 
@@ -422,7 +418,7 @@ def test_a_locked_key_of_a_batch_is_that_keys_alone(code: str, store: S3Store, p
     """prune.5"""
     body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>{code}</Code></Error>"
     wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
-    assert list(store.remove(Namespace.PUB, [b"a", b"b"])) == [b"b"]
+    assert list(store.remove_entries(Namespace.PUB, [b"a", b"b"])) == [b"b"]
 
 
 def test_a_refusal_without_a_code_says_its_status_and_where_to_look(store: S3Store, wire: Wire) -> None:

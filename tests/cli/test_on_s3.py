@@ -299,7 +299,7 @@ def test_a_watch_renews_its_credentials_and_says_so(job: Job) -> None:
         process.send_signal(signal.SIGINT)
         assert b"step 2, " in said(process)
         assert process.wait(60) == 0
-        source = f"the credentials are now those of file:{job.folder}/creds"
+        source = f"now using credentials from file:{job.folder}/creds"
         assert noted(process) == [
             "the store rejected the credentials (ExpiredToken); resolving the sources again",
             source,
@@ -362,7 +362,7 @@ def test_a_watch_does_not_move_to_another_store(job: Job, field: str, value: str
         job.wire.spoil("GET", EXPIRED)
         process.terminate()
         assert process.wait(60) == 1
-        assert noted(process)[1].startswith(f"credentials: file:{job.folder}/creds: its {field} is another")
+        assert noted(process)[1].startswith(f"credentials: file:{job.folder}/creds: its {field} differs")
 
 
 def test_other_verbs_fail_on_the_first_refusal(job: Job) -> None:

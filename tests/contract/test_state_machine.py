@@ -12,10 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from publish.domain.entry import Entry
 from publish.domain.errors import AlreadyExists
 from publish.domain.frameworks import MARKERS
+from publish.domain.listing import pages
 from publish.domain.ports import Namespace, Store
-from publish.domain.retrying_store import pages
 from tests.support.fakes import FakeStore
-from tests.support.retrying import asking
 from tests.support.stores import FreshRoot
 
 areas = st.sampled_from(Namespace)
@@ -30,11 +29,6 @@ def is_made(store: Store, area: Namespace, name: bytes) -> bool:
     except AlreadyExists:
         return False
     return True
-
-
-def content(store: Store, path: bytes) -> bytes | None:
-    parts = store.read(path)
-    return None if parts is None else b"".join(parts)
 
 
 class AgainstTheModel(RuleBasedStateMachine):
@@ -54,7 +48,7 @@ class AgainstTheModel(RuleBasedStateMachine):
     @rule(area=areas, some=st.sets(names, min_size=1))
     def remove(self, area: Namespace, some: set[bytes]) -> None:
         """prune.1."""
-        assert self.store.remove(area, sorted(some)) == self.model.remove(area, sorted(some)) == {}
+        assert self.store.remove_entries(area, sorted(some)) == self.model.remove_entries(area, sorted(some)) == {}
 
     @rule(save=saves, file=files, body=st.sampled_from([b"", b"x"]))
     def somebody_writes(self, save: str, file: str, body: bytes) -> None:
@@ -68,7 +62,7 @@ class AgainstTheModel(RuleBasedStateMachine):
         removal = self.store.remove_tree(path, MARKERS)
         # A directory that was emptied is still one, which no key and no model can be.
         assert removal.found or not self.model.save_exists(path)
-        while removal.more:
+        while removal.incomplete:
             removal = self.store.remove_tree(path, ())
         self.model.remove_tree(path, MARKERS)
 
@@ -77,7 +71,7 @@ class AgainstTheModel(RuleBasedStateMachine):
         """watch.2."""
         path = f"{save}/{file}".encode()
         assert self.store.size(path) == self.model.size(path)
-        assert content(self.store, path) == content(self.model, path)
+        assert self.store.read(path, 10) == self.model.read(path, 10)
 
     @invariant()
     def they_hold_the_same(self) -> None:
@@ -87,10 +81,10 @@ class AgainstTheModel(RuleBasedStateMachine):
         assert self.list_directories(self.store) == self.list_directories(self.model)
 
     def list_entries(self, store: Store, area: Namespace) -> list[bytes]:
-        return sorted(pages(asking(store), "list", lambda store, after: store.list_entries(area, after)))
+        return sorted(pages(lambda token: store.list_entries(area, token)))
 
     def list_directories(self, store: Store) -> list[bytes]:
-        found = pages(asking(store), "list", lambda store, after: store.list_directories(b"run", after))
+        found = pages(lambda token: store.list_directories(b"run", token))
         return sorted(name for name in found if self.model.save_exists(b"run/" + name))
 
 

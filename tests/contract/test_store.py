@@ -9,31 +9,31 @@ import pytest
 from publish.domain.entry import Entry
 from publish.domain.errors import AlreadyExists, ConfigError, Conflict, FormatError, OutcomeUnknown
 from publish.domain.frameworks import MARKERS
+from publish.domain.listing import pages
 from publish.domain.ports import Namespace, Store
 from publish.domain.prune import prune
 from publish.domain.publish import publish_save
 from publish.domain.resolve import latest
-from publish.domain.retrying_store import pages
 from tests.support.fakes import FakeReport
-from tests.support.retrying import asking
+from tests.support.retrying import retrying
 from tests.support.stores import FreshRoot
 
 NAME = Entry.of(1, 2, b"run/checkpoint-2").name
 
 
 def names(store: Store, area: Namespace = Namespace.PUB) -> list[bytes]:
-    return sorted(pages(asking(store), "list", lambda store, after: store.list_entries(area, after)))
+    return sorted(pages(lambda token: store.list_entries(area, token)))
 
 
 def folders(store: Store, path: bytes) -> list[bytes]:
-    return sorted(pages(asking(store), "list", lambda store, after: store.list_directories(path, after)))
+    return sorted(pages(lambda token: store.list_directories(path, token)))
 
 
 def remove_all(store: Store, path: bytes) -> bool:
     """Whether anything was found."""
     removal = store.remove_tree(path, MARKERS)
     found = removal.found
-    while removal.more:
+    while removal.incomplete:
         removal = store.remove_tree(path, ())
     return found
 
@@ -42,7 +42,7 @@ def remove_all(store: Store, path: bytes) -> bool:
 def test_a_root_without_publications_has_none(store: Store, area: Namespace) -> None:
     """L5."""
     assert names(store, area) == []
-    assert store.remove(area, [NAME]) == {}
+    assert store.remove_entries(area, [NAME]) == {}
 
 
 @pytest.mark.parametrize("area", Namespace)
@@ -82,7 +82,7 @@ def test_a_listing_of_more_than_a_page_is_whole(fresh_root: FreshRoot, store: St
     entries = [Entry.of(1, step, b"run/%d" % step) for step in range(1205)]
     fresh_root.fill(*(f"pub/{entry.name.decode()}" for entry in entries), body=b"")
     assert names(store) == [entry.name for entry in entries]
-    assert latest(asking(store)) == entries[-1]
+    assert latest(store) == entries[-1]
 
 
 def test_foreign_names_are_listed_and_not_passed_over(fresh_root: FreshRoot, store: Store) -> None:
@@ -90,7 +90,7 @@ def test_foreign_names_are_listed_and_not_passed_over(fresh_root: FreshRoot, sto
     fresh_root.fill("pub/README", "pub/.hidden", f"pub/{NAME.decode()}")
     assert names(store) == sorted([b".hidden", NAME, b"README"])
     with pytest.raises(FormatError, match=r"(README|hidden)"):
-        latest(asking(store))
+        latest(store)
 
 
 def test_names_are_removed_once_and_for_all(store: Store) -> None:
@@ -99,7 +99,7 @@ def test_names_are_removed_once_and_for_all(store: Store) -> None:
     for name in (NAME, *others):
         store.create(Namespace.PUB, name)
     for _ in range(2):
-        assert store.remove(Namespace.PUB, [NAME, others[0]]) == {}
+        assert store.remove_entries(Namespace.PUB, [NAME, others[0]]) == {}
         assert names(store) == others[1:]
 
 
@@ -154,11 +154,16 @@ def test_the_size_of_a_file_tells_empty_from_absent(fresh_root: FreshRoot, store
 def test_a_file_is_read_whole(fresh_root: FreshRoot, store: Store, body: bytes) -> None:
     """watch.4."""
     fresh_root.fill("s/trainer_state.json", body=body)
-    parts = store.read(b"s/trainer_state.json")
-    assert parts is not None
-    assert b"".join(parts) == body
-    assert store.read(b"s/other") is None
-    assert store.read(b"t/other") is None
+    assert store.read(b"s/trainer_state.json", len(body) + 1) == body
+    assert store.read(b"s/other", 10) is None
+    assert store.read(b"t/other", 10) is None
+
+
+@pytest.mark.parametrize("limit", [0, 1, 4])
+def test_no_more_of_a_file_is_read_than_the_limit(fresh_root: FreshRoot, store: Store, limit: int) -> None:
+    """watch.4."""
+    fresh_root.fill("s/trainer_state.json", body=b"12345")
+    assert store.read(b"s/trainer_state.json", limit) == b"12345"[:limit]
 
 
 def test_a_removed_save_takes_all_below_it_and_nothing_that_shares_its_letters(
@@ -206,9 +211,9 @@ def test_a_reader_during_a_writer_sees_what_was_there_before(fresh_root: FreshRo
 
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(write)
-        seen = [latest(asking(reader))]
+        seen = [latest(reader)]
         while not writing.done():
-            seen.append(latest(asking(reader)))
+            seen.append(latest(reader))
         writing.result()
     steps = [entry.step if entry else -1 for entry in seen]
     assert steps == sorted(steps)
@@ -218,17 +223,17 @@ def test_a_reader_during_a_writer_sees_what_was_there_before(fresh_root: FreshRo
 
 def test_a_run_is_published_resolved_and_pruned(fresh_root: FreshRoot) -> None:
     """resolve.1, publish.4, prune.1 to prune.3: the verbs together."""
-    ask, report = asking(fresh_root.store()), FakeReport()
+    store, report = retrying(fresh_root.store()), FakeReport()
     entries = [Entry.of(1, step, f"exec/a/checkpoint-{step}".encode()) for step in (1, 2, 10)]
     for entry in entries:
         fresh_root.fill(f"{entry.path.decode()}/trainer_state.json", f"{entry.path.decode()}/model/weights")
-        publish_save(ask, report, entry)
-    assert latest(ask) == entries[-1]
-    assert prune(ask, report, 1, map)
+        publish_save(store, report, entry)
+    assert latest(store) == entries[-1]
+    assert prune(store, report, 1, map)
     assert report.said[3:] == [("removed", b"exec/a/checkpoint-1"), ("removed", b"exec/a/checkpoint-2")]
     assert fresh_root.paths() == [
         "exec/a/checkpoint-10/model/weights",
         "exec/a/checkpoint-10/trainer_state.json",
         f"pub/{entries[-1].name.decode()}",
     ]
-    assert latest(ask) == entries[-1]
+    assert latest(store) == entries[-1]

@@ -10,7 +10,7 @@ from publish.domain.errors import CredentialsError, CredentialsRejected
 from tests.support.fakes import FakeStore
 
 FIRST = Credentials("key", "secret", "token", "http://store:8333", "us-east-1")
-REFUSAL = CredentialsRejected("PUT: ExpiredToken", "ExpiredToken")
+REFUSAL = CredentialsRejected("PUT: ExpiredToken", "ExpiredToken", refreshable=True)
 
 
 class Run:
@@ -21,7 +21,7 @@ class Run:
         self.store = FakeStore()
         self.said: list[str] = []
         self.connected: list[Credentials] = []
-        self.renew = CredentialRefresher(first, self.resolve, self.connect, self.said.append)
+        self.refresh = CredentialRefresher(first, self.resolve, self.connect, self.said.append)
 
     def resolve(self) -> tuple[str, Credentials]:
         if isinstance(self.answer, CredentialsError):
@@ -37,11 +37,11 @@ def test_the_store_is_reached_with_what_the_sources_say_now() -> None:
     """S6: the two lines, in this order"""
     renewed = FIRST._replace(access_key_id="new", secret_access_key="newer", session_token=None)
     run = Run(renewed)
-    assert run.renew(REFUSAL) is run.store
+    assert run.refresh(REFUSAL) is run.store
     assert run.connected == [renewed]
     assert run.said == [
         "the store rejected the credentials (ExpiredToken); resolving the sources again",
-        "the credentials are now those of file:/creds",
+        "now using credentials from file:/creds",
     ]
 
 
@@ -50,7 +50,7 @@ def test_it_is_done_as_often_as_a_run_needs_it(times: int) -> None:
     """S6"""
     run = Run(FIRST)
     for _ in range(times):
-        assert run.renew(CredentialsRejected("LIST: InvalidAccessKeyId", "InvalidAccessKeyId")) is run.store
+        assert run.refresh(REFUSAL) is run.store
     assert len(run.connected) == times
     assert len(run.said) == 2 * times
 
@@ -71,9 +71,9 @@ def test_another_endpoint_or_region_is_refused_and_the_source_named(
     """S6"""
     run = Run(now, first)
     with pytest.raises(CredentialsError) as raised:
-        run.renew(REFUSAL)
+        run.refresh(REFUSAL)
     # F9: the value of no field is told.
-    assert str(raised.value) == f"file:/creds: its {why} is another than the run began with"
+    assert str(raised.value) == f"file:/creds: its {why} differs from the one this run started with"
     assert run.connected == []
     assert len(run.said) == 1
 
@@ -82,12 +82,12 @@ def test_no_source_ends_it() -> None:
     """S6"""
     run = Run(CredentialsError("no source answered"))
     with pytest.raises(CredentialsError, match="no source answered"):
-        run.renew(REFUSAL)
+        run.refresh(REFUSAL)
     assert run.connected == []
 
 
 def test_nothing_that_it_says_is_a_secret() -> None:
     """F9"""
     run = Run(FIRST._replace(secret_access_key="canary", session_token="canary"))
-    run.renew(REFUSAL)
+    run.refresh(REFUSAL)
     assert "canary" not in "".join(run.said)

@@ -8,7 +8,6 @@ from publish.domain.entry import MAX_UINT64
 from publish.domain.errors import FormatError
 from publish.domain.frameworks import FRAMEWORKS, Save
 from tests.support.fakes import FakeStore
-from tests.support.retrying import asking
 
 HF, DCP = FRAMEWORKS["hf"], FRAMEWORKS["dcp"]
 
@@ -100,16 +99,16 @@ STATE = b'{"global_step": 5}'
 )
 def test_an_hf_save_is_complete_when_its_state_is_whole(store: FakeStore, complete: bool) -> None:  # noqa: FBT001
     """watch.2, watch.4."""
-    assert HF.is_complete(asking(store), SAVE) is complete
+    assert HF.is_complete(store, SAVE) is complete
 
 
 def test_a_save_that_pre_emption_began_is_complete_when_the_sentinel_is_gone() -> None:
     """watch.2."""
     store = store_with(trainer_state__json=STATE)
     store.files[b"run/s/checkpoint-is-incomplete.txt"] = b""
-    assert not HF.is_complete(asking(store), SAVE)
+    assert not HF.is_complete(store, SAVE)
     del store.files[b"run/s/checkpoint-is-incomplete.txt"]
-    assert HF.is_complete(asking(store), SAVE)
+    assert HF.is_complete(store, SAVE)
 
 
 def test_a_pre_emption_save_that_begins_between_two_looks_is_not_taken_for_complete() -> None:
@@ -122,8 +121,8 @@ def test_a_pre_emption_save_that_begins_between_two_looks_is_not_taken_for_compl
             self.files[b"run/s/trainer_state.json"] = STATE
             return found
 
-    ask = asking(Racing())
-    assert not HF.is_complete(ask, SAVE)
+    store = Racing()
+    assert not HF.is_complete(store, SAVE)
 
 
 @pytest.mark.parametrize(
@@ -132,12 +131,12 @@ def test_a_pre_emption_save_that_begins_between_two_looks_is_not_taken_for_compl
 )
 def test_a_fault_names_the_file(state: bytes, fault: str | None) -> None:
     """watch.4."""
-    ask = asking(store_with(trainer_state__json=state))
+    store = store_with(trainer_state__json=state)
     if fault is None:
-        assert not HF.is_complete(ask, SAVE)
+        assert not HF.is_complete(store, SAVE)
         return
     with pytest.raises(FormatError, match=f"^trainer_state.json: .*{fault}"):
-        HF.is_complete(ask, SAVE)
+        HF.is_complete(store, SAVE)
 
 
 def test_a_state_that_is_no_regular_file_is_a_fault() -> None:
@@ -145,7 +144,7 @@ def test_a_state_that_is_no_regular_file_is_a_fault() -> None:
     store = FakeStore()
     store.files[b"run/s/trainer_state.json/x"] = b""
     with pytest.raises(FormatError, match=r"^trainer_state.json: not a regular file"):
-        HF.is_complete(asking(store), SAVE)
+        HF.is_complete(store, SAVE)
 
 
 @pytest.mark.parametrize(
@@ -160,11 +159,11 @@ def test_a_state_that_is_no_regular_file_is_a_fault() -> None:
 )
 def test_a_dcp_save_is_complete_when_its_metadata_has_content(store: FakeStore, complete: bool) -> None:  # noqa: FBT001
     """watch.2: a power loss leaves it there empty."""
-    assert DCP.is_complete(asking(store), SAVE) is complete
+    assert DCP.is_complete(store, SAVE) is complete
 
 
 def test_metadata_of_a_folder_below_does_not_count() -> None:
     """watch.2."""
     store = FakeStore()
     store.files[b"run/s/model/.metadata"] = b"x"
-    assert not DCP.is_complete(asking(store), SAVE)
+    assert not DCP.is_complete(store, SAVE)

@@ -12,9 +12,8 @@ from publish.domain.ports import Namespace, Store
 from publish.domain.prune import prune
 from publish.domain.resolve import latest
 from publish.domain.root import PosixRoot
-from publish.domain.watch import Watch
+from publish.domain.watch import Watcher
 from tests.support.fakes import FakeReport, FakeStore
-from tests.support.retrying import asking
 from tests.support.scheduler import Actor
 
 KEEP = 2
@@ -66,7 +65,7 @@ class World(RuleBasedStateMachine):
     @precondition(lambda self: len(self.executions) < 4)
     @rule()
     def a_new_execution_starts_and_the_old_ones_may_live_on(self) -> None:
-        last = latest(asking(self.store))
+        last = latest(self.store)
         self.executions.append(Execution(len(self.executions), last.step if last else 0))
 
     @rule(data=st.data())
@@ -81,8 +80,8 @@ class World(RuleBasedStateMachine):
         execution = data.draw(st.sampled_from([one for one in self.executions if one.watcher is None]))
 
         def work(store: Store) -> None:
-            watch = Watch(
-                asking(store), FakeReport(), PosixRoot(b"/ckpt"), FRAMEWORKS["hf"], execution.folder, execution.epoch
+            watch = Watcher(
+                store, FakeReport(), PosixRoot(b"/ckpt"), FRAMEWORKS["hf"], execution.folder, execution.epoch
             )
             watch.begin()
             while True:
@@ -118,7 +117,7 @@ class World(RuleBasedStateMachine):
         ] == []
         entries = {Entry.parse(name) for name in self.store.areas[Namespace.PUB]}
         self.ever_published |= entries
-        last = latest(asking(self.store))
+        last = latest(self.store)
         # E: an older execution never wins again.
         assert (last.epoch if last else -1) >= self.highest_epoch
         self.highest_epoch = last.epoch if last else -1
@@ -143,7 +142,7 @@ class World(RuleBasedStateMachine):
 
 
 def prune_all(store: Store) -> None:
-    assert prune(asking(store), FakeReport(), KEEP, map)
+    assert prune(store, FakeReport(), KEEP, map)
 
 
 TestWorld = World.TestCase

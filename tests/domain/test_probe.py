@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -19,11 +19,10 @@ from publish.domain.errors import (
     Unreachable,
 )
 from publish.domain.ports import Namespace, Page
-from publish.domain.probe import WRITERS, ProbeFailed, probe
+from publish.domain.probe import WRITERS, ProbeFailed, Retry, probe
 from publish.domain.retry import RetryLimits
-from publish.domain.retrying_store import Requests
-from tests.support.fakes import FakeClock, FakeRandom, FakeStore
-from tests.support.retrying import asking
+from tests.support.fakes import FakeRandom, FakeStore
+from tests.support.retrying import retrying
 
 STEPS = ["write", "read", "conditional write", "list", "delete"]
 
@@ -47,21 +46,18 @@ class Objects:
     def lets_in(self, path: bytes, body: bytes) -> bool:
         return path not in self.objects
 
-    def read(self, path: bytes) -> Iterator[bytes] | None:
+    def read(self, path: bytes, limit: int) -> bytes | None:
         with self._request("read"):
-            if path not in self.objects:
-                return None
-            content = self.objects[path]
-            return iter([content[:3], content[3:]])
+            return self.objects[path][:limit] if path in self.objects else None
 
     def delete(self, path: bytes) -> None:
         with self._request("delete"):
             self.objects.pop(path, None)
 
-    def list_entries(self, area: Namespace, after: str | None) -> Page:
+    def list_entries(self, namespace: Namespace, token: str | None) -> Page:
         with self._request("list"):
-            assert area is Namespace.PUB
-            page = int(after or 0)
+            assert namespace is Namespace.PUB
+            page = int(token or 0)
             return Page(self.names_in_pub[page], str(page + 1) if page + 1 < len(self.names_in_pub) else None)
 
     def _request(self, step: str) -> _Hooks:
@@ -83,8 +79,8 @@ class _Hooks:
             self._store.after(self._step, self._count)
 
 
-def run(store: Objects, ask: Requests | None = None) -> None:
-    probe(ask or asking(FakeStore()), store, FakeRandom(), map)
+def run(store: Objects, retry: Retry | None = None) -> None:
+    probe(retry or retrying(FakeStore()).retry, store, FakeRandom(), map)
 
 
 def failing(step: str, fault: PublishError) -> Callable[[str, int], None]:
@@ -110,7 +106,9 @@ def test_a_sound_store_passes_and_nothing_of_the_probe_is_left() -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("fault", [PermanentFault("no"), CredentialsRejected("nobody", "InvalidAccessKeyId")])
+@pytest.mark.parametrize(
+    "fault", [PermanentFault("no"), CredentialsRejected("unknown", "InvalidAccessKeyId", refreshable=True)]
+)
 def test_a_step_that_fails_is_named_and_what_was_written_is_removed(step: str, fault: PublishError) -> None:
     """probe.1, probe.4"""
     store = Objects()
@@ -249,9 +247,9 @@ def test_running_out_of_time_names_the_step_once() -> None:
     """S5"""
     store = Objects()
     store.before = failing("read", NotApplied("busy"))
-    ask = asking(FakeStore(), clock=FakeClock(), patience=RetryLimits(total=5.0, unreachable=0.5))
+    retry = retrying(FakeStore(), limits=RetryLimits(total=5.0, unreachable=0.5)).retry
     with pytest.raises(TimedOut, match=r"^probe: read: out of time \(-timeout 5s\): busy"):
-        run(store, ask)
+        run(store, retry)
     assert store.objects == {}
 
 
@@ -279,6 +277,6 @@ def test_two_probes_use_names_of_their_own() -> None:
     store.after = after
     entropy = FakeRandom()
     for _ in range(2):
-        probe(asking(FakeStore()), store, entropy, map)
+        probe(retrying(FakeStore()).retry, store, entropy, map)
     assert len(used) == 4
     assert not [path for path in used if b"/" in path]

@@ -14,7 +14,7 @@ from publish.domain.ports import Namespace, Removal, Store
 from publish.domain.prune import prune
 from tests.support.fakes import FakeReport, FakeStore
 from tests.support.faults import Crash, Fault, FaultyStore
-from tests.support.retrying import asking
+from tests.support.retrying import retrying
 
 
 def save(store: FakeStore, epoch: int, step: int, path: bytes) -> Entry:
@@ -27,7 +27,7 @@ def save(store: FakeStore, epoch: int, step: int, path: bytes) -> Entry:
 
 def run(store: Store, keep: int = 1) -> FakeReport:
     report = FakeReport()
-    clean = prune(asking(store), report, keep, map)
+    clean = prune(retrying(store), report, keep, map)
     assert clean is not bool(report.all("failed"))
     return report
 
@@ -109,9 +109,9 @@ def test_a_publication_made_meanwhile_protects_its_save() -> None:
     """prune.2."""
 
     class Racing(FakeStore):
-        def remove(self, area: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
-            faults = super().remove(area, names)
-            if area is Namespace.PUB:
+        def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+            faults = super().remove_entries(namespace, names)
+            if namespace is Namespace.PUB:
                 self.areas[Namespace.PUB].add(Entry.of(2, 1, b"run/1").name)
             return faults
 
@@ -298,11 +298,11 @@ def test_a_record_that_cannot_be_dropped_is_reported() -> None:
     """prune.5, prune.7."""
 
     class Stubborn(FakeStore):
-        def remove(self, area: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+        def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
             return (
                 {name: PermanentFault("stuck") for name in names}
-                if area is Namespace.PRUNE
-                else super().remove(area, names)
+                if namespace is Namespace.PRUNE
+                else super().remove_entries(namespace, names)
             )
 
     store = Stubborn()

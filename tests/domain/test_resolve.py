@@ -14,7 +14,7 @@ from publish.domain.resolve import latest
 from tests.support import strategies
 from tests.support.fakes import FakeReport, FakeStore
 from tests.support.faults import Fault, FaultyStore
-from tests.support.retrying import asking
+from tests.support.retrying import retrying
 
 
 @given(st.sets(strategies.entries, max_size=30), st.integers(1, 7))
@@ -22,7 +22,7 @@ def test_the_greatest_epoch_and_step_wins_over_any_number_of_pages(log: set[Entr
     """L6, resolve.1."""
     store = FakeStore(page_size)
     store.areas[Namespace.PUB] = {entry.name for entry in log}
-    assert latest(asking(store)) == max(log, default=None, key=lambda entry: (entry.epoch, entry.step, entry.name))
+    assert latest(store) == max(log, default=None, key=lambda entry: (entry.epoch, entry.step, entry.name))
 
 
 def test_a_foreign_name_on_any_page_is_an_error() -> None:
@@ -30,14 +30,14 @@ def test_a_foreign_name_on_any_page_is_an_error() -> None:
     store = FakeStore(page_size=1)
     store.areas[Namespace.PUB] = {b"zzz", Entry.of(1, 1, b"a").name}
     with pytest.raises(FormatError, match="zzz"):
-        latest(asking(store))
+        latest(store)
 
 
 def test_a_removal_on_record_is_not_read() -> None:
     """L9: nobody but prune reads it."""
     store = FakeStore()
     store.areas[Namespace.PRUNE] = {Entry.of(9, 9, b"a").name, b"foreign"}
-    assert latest(asking(store)) is None
+    assert latest(store) is None
 
 
 @given(st.lists(st.sampled_from([Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.NONE]), max_size=6))
@@ -46,12 +46,12 @@ def test_lost_replies_never_hide_a_publication(schedule: list[Fault]) -> None:
     store = FakeStore(page_size=1)
     entries = [Entry.of(epoch, 1, b"a") for epoch in range(3)]
     store.areas[Namespace.PUB] = {entry.name for entry in entries}
-    assert latest(asking(FaultyStore(store, schedule))) == entries[-1]
+    assert latest(retrying(FaultyStore(store, schedule))) == entries[-1]
 
 
 def publish(store: FakeStore, entry: Entry) -> list[str]:
     report = FakeReport()
-    publish_save(asking(store), report, entry)
+    publish_save(store, report, entry)
     return [said for said, _ in report.said]
 
 

@@ -12,10 +12,10 @@ from publish.domain.errors import ConfigError, FormatError
 from publish.domain.frameworks import FRAMEWORKS
 from publish.domain.ports import Namespace
 from publish.domain.root import PosixRoot
-from publish.domain.watch import Watch
+from publish.domain.watch import Watcher
 from tests.support.fakes import FakeReport, FakeStore
 from tests.support.faults import Fault, FaultyStore
-from tests.support.retrying import asking
+from tests.support.retrying import retrying
 
 SAVES = b"exec/a"
 
@@ -28,7 +28,7 @@ class Run:
         self.counted = FaultyStore(self.store, [])
         self.report = FakeReport()
         self.saves = saves
-        self.watch = Watch(asking(self.counted), self.report, PosixRoot(b"/ckpt"), FRAMEWORKS[framework], saves, epoch)
+        self.watch = Watcher(self.counted, self.report, PosixRoot(b"/ckpt"), FRAMEWORKS[framework], saves, epoch)
 
     def save(self, step: int, state: bytes | None = None) -> bytes:
         path = (self.saves + b"/" if self.saves else b"") + f"checkpoint-{step}".encode()
@@ -176,8 +176,8 @@ def test_a_fault_on_the_way_never_loses_a_save_nor_says_it_twice(fault: Fault) -
     """S2, S3, S4."""
     run = Run()
     run.save(1)
-    ask = asking(FaultyStore(run.store, [fault, Fault.NONE] * 40))
-    watch = Watch(ask, run.report, PosixRoot(b"/ckpt"), FRAMEWORKS["hf"], SAVES, 3)
+    store = retrying(FaultyStore(run.store, [fault, Fault.NONE] * 40))
+    watch = Watcher(store, run.report, PosixRoot(b"/ckpt"), FRAMEWORKS["hf"], SAVES, 3)
     watch.begin()
     watch.scan()
     watch.scan()

@@ -219,8 +219,8 @@ store.put(b"x", b"body", only_if_new=False)
 store.create(Namespace.PUB, b"entry")
 store.list_entries(Namespace.PUB, None)
 store.size(b"x")
-b"".join(store.read(b"x"))
-store.remove(Namespace.PUB, [b"entry", b"other"])
+store.read(b"x", 10)
+store.remove_entries(Namespace.PUB, [b"entry", b"other"])
 """
 # What libraries read straight from the environment is only kept out by emptying it.
 FIRST_LAYER_ONLY = {

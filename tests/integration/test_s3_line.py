@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from publish.domain.ports import Namespace
 from tests.support.ca import CertificateAuthority, TlsFront
 from tests.support.fault_proxy import Wire, lost_request
 from tests.support.proxies import TinyProxy
-from tests.support.retrying import asking
+from tests.support.retrying import retrying
 from tests.support.s3_jobs import s3_job
 from tests.support.s3_roots import BUNDLE, Place, make_place, wire_to
 from tests.support.servers import KeyedServer, free_ports
@@ -66,15 +67,15 @@ def tls(authority: CertificateAuthority, tmp_path: Path) -> Iterator[Callable[..
 
 def works(store: S3Store) -> None:
     """Requests of each kind, and what they must come to. A proxy may hang up between any two."""
-    ask = asking(store)
-    ask("create", lambda store: store.create(Namespace.PUB, NAME))
-    assert ask("names", lambda store: store.list_entries(Namespace.PUB, None)) == ([NAME], None)
+    reached = retrying(store)
+    reached.create(Namespace.PUB, NAME)
+    assert reached.list_entries(Namespace.PUB, None) == ([NAME], None)
     for path in (b"s/x", b"s/y"):
-        ask("put", lambda _, path=path: store.put(path, b"bytes", only_if_new=False))  # type: ignore[misc]  # mypy cannot type a default
-    assert ask("size", lambda store: store.size(b"s/x")) == 5
-    assert ask("read", lambda store: b"".join(store.read(b"s/x") or ())) == b"bytes"
-    assert ask("remove", lambda store: store.remove_tree(b"s", ())).found
-    ask("delete", lambda _: store.delete(b"pub/" + NAME))
+        reached.retry("put", partial(store.put, path, b"bytes", only_if_new=False))
+    assert reached.size(b"s/x") == 5
+    assert reached.read(b"s/x", 10) == b"bytes"
+    assert reached.remove_tree(b"s", ()).found
+    reached.retry("delete", lambda: store.delete(b"pub/" + NAME))
 
 
 def through(wire: Wire) -> bool:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from publish.domain.entry import Entry
 from publish.domain.errors import PublishError
 from publish.domain.prune import prune
-from publish.domain.publish import append
+from publish.domain.publish import publish_entry
 from publish.domain.resolve import latest
 from tests.support.fakes import FakeReport
 from tests.support.fault_proxy import (
@@ -32,7 +32,7 @@ from tests.support.fault_proxy import (
     web_page,
 )
 from tests.support.moto_server import Moto
-from tests.support.retrying import asking
+from tests.support.retrying import retrying
 from tests.support.s3_jobs import S3Job, s3_job
 from tests.support.s3_roots import make_place, wire_to
 from tests.support.servers import SeaweedFS
@@ -269,13 +269,13 @@ def test_whatever_a_line_does_what_is_said_is_so(
         wire.spoil("GET", *map(FAULTS.__getitem__, gets))
         for method in ("POST", "DELETE"):
             wire.spoil(method, *map(FAULTS.__getitem__, deletes))
-        ask, report = asking(place.store(wire.endpoint)), FakeReport()
+        store, report = retrying(place.store(wire.endpoint)), FakeReport()
         made = found = pruned = None
         try:
-            append(ask, report, entry)
+            publish_entry(store, report, entry)
             made = True
-            found = latest(ask)
-            pruned = prune(ask, report, 1, map)
+            found = latest(store)
+            pruned = prune(store, report, 1, map)
         except PublishError:
             pass
         said = len(report.all("published") + report.all("already"))
@@ -288,7 +288,7 @@ def test_whatever_a_line_does_what_is_said_is_so(
         for one in (kept, entry):
             assert one in entries or one.path in report.all("removed") or (one == entry and not made) or pruned
         wire.heal()
-        append(asking(place.store(wire.endpoint)), report, entry)
-        assert latest(asking(place.store(wire.endpoint))) == entry
-        assert prune(asking(place.store(wire.endpoint)), report, 1, map)
+        publish_entry(retrying(place.store(wire.endpoint)), report, entry)
+        assert latest(retrying(place.store(wire.endpoint))) == entry
+        assert prune(retrying(place.store(wire.endpoint)), report, 1, map)
     assert place.paths() == ["exec/a/checkpoint-2/w", f"pub/{entry.name.decode()}"]

@@ -366,7 +366,7 @@ def test_a_key_that_is_rotated_in_vault_and_at_the_store_is_picked_up_by_a_watch
         said = process.stderr.read().decode()
     assert said.splitlines() == [
         "publish: the store rejected the credentials (InvalidAccessKeyId); resolving the sources again",
-        f"publish: the credentials are now those of {creds}",
+        f"publish: now using credentials from {creds}",
     ]
     assert new.secret_access_key not in said
 

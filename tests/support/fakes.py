@@ -29,30 +29,30 @@ class FakeStore:
         self.stuck: set[bytes] = set()
         self.page_size = page_size
 
-    def list_entries(self, area: Namespace, after: str | None) -> Page:
-        return self._page(sorted(self.areas[area]), after)
+    def list_entries(self, namespace: Namespace, token: str | None) -> Page:
+        return self._page(sorted(self.areas[namespace]), token)
 
     def check_name_length(self, name: bytes) -> None:
         if len(name) > NAME_LIMIT:
             raise ConfigError(f"over {NAME_LIMIT} bytes: {len(name)}")
 
-    def create(self, area: Namespace, name: bytes) -> None:
-        if name in self.areas[area]:
+    def create(self, namespace: Namespace, name: bytes) -> None:
+        if name in self.areas[namespace]:
             raise AlreadyExists("taken")
-        self.areas[area].add(name)
+        self.areas[namespace].add(name)
 
-    def remove(self, area: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+    def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         faults = {name: PermanentFault("stuck") for name in names if name in self.stuck}
-        self.areas[area] -= set(names) - set(faults)
+        self.areas[namespace] -= set(names) - set(faults)
         return faults
 
     def save_exists(self, path: bytes) -> bool:
         return path in self.files or any(self._inside(path))
 
-    def list_directories(self, path: bytes, after: str | None) -> Page:
+    def list_directories(self, path: bytes, token: str | None) -> Page:
         inside = path + b"/" if path else b""
         below = (file[len(inside) :] for file in self.files if file.startswith(inside))
-        return self._page(sorted({rest.split(b"/")[0] for rest in below if b"/" in rest}), after)
+        return self._page(sorted({rest.split(b"/")[0] for rest in below if b"/" in rest}), token)
 
     def exists(self, path: bytes) -> bool:
         return self.save_exists(path)
@@ -60,10 +60,9 @@ class FakeStore:
     def size(self, path: bytes) -> int | None:
         return len(self.files[path]) if path in self.files else None
 
-    def read(self, path: bytes) -> Iterator[bytes] | None:
+    def read(self, path: bytes, limit: int) -> bytes | None:
         if path in self.files:
-            content = self.files[path]
-            return iter([content[:7], content[7:]])
+            return self.files[path][:limit]
         if any(self._inside(path)):
             raise FormatError("not a regular file")
         return None
@@ -80,13 +79,13 @@ class FakeStore:
                 self.files.pop(file, None)
         if any(file in self.stuck for file in found):
             raise PermanentFault("stuck")
-        return Removal(found=bool(found), more=len(found) > self.page_size)
+        return Removal(found=bool(found), incomplete=len(found) > self.page_size)
 
     def _inside(self, path: bytes) -> Iterator[bytes]:
         return (file for file in self.files if file.startswith(path + b"/"))
 
-    def _page(self, names: list[bytes], after: str | None) -> Page:
-        start = int(after or 0)
+    def _page(self, names: list[bytes], token: str | None) -> Page:
+        start = int(token or 0)
         end = start + self.page_size
         return Page(names[start:end], str(end) if end < len(names) else None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum, auto
 from typing import TypeVar
@@ -41,26 +41,26 @@ class FaultyStore:
         self._last_pages: dict[tuple[object, str | None], Page] = {}
         self.sends = 0
 
-    def list_entries(self, area: Namespace, after: str | None) -> Page:
-        return self._listing((area, after), lambda: self._inner.list_entries(area, after))
+    def list_entries(self, namespace: Namespace, token: str | None) -> Page:
+        return self._listing((namespace, token), lambda: self._inner.list_entries(namespace, token))
 
-    def list_directories(self, path: bytes, after: str | None) -> Page:
-        return self._listing((path, after), lambda: self._inner.list_directories(path, after))
+    def list_directories(self, path: bytes, token: str | None) -> Page:
+        return self._listing((path, token), lambda: self._inner.list_directories(path, token))
 
     def check_name_length(self, name: bytes) -> None:
         self._inner.check_name_length(name)
 
-    def create(self, area: Namespace, name: bytes) -> None:
+    def create(self, namespace: Namespace, name: bytes) -> None:
         fault = self._next()
         if fault is Fault.CONFLICT:
             raise Conflict("another put is in flight")
         if fault is Fault.RIVAL_WRITES:
             with suppress(AlreadyExists):
-                self._inner.create(area, name)
-        self._do(fault, lambda: self._inner.create(area, name), writes=True)
+                self._inner.create(namespace, name)
+        self._do(fault, lambda: self._inner.create(namespace, name), writes=True)
 
-    def remove(self, area: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
-        return self._do(self._next(), lambda: self._inner.remove(area, names), writes=True)
+    def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+        return self._do(self._next(), lambda: self._inner.remove_entries(namespace, names), writes=True)
 
     def save_exists(self, path: bytes) -> bool:
         return self._do(self._next(), lambda: self._inner.save_exists(path))
@@ -71,8 +71,8 @@ class FaultyStore:
     def size(self, path: bytes) -> int | None:
         return self._do(self._next(), lambda: self._inner.size(path))
 
-    def read(self, path: bytes) -> Iterator[bytes] | None:
-        return self._do(self._next(), lambda: self._inner.read(path))
+    def read(self, path: bytes, limit: int) -> bytes | None:
+        return self._do(self._next(), lambda: self._inner.read(path, limit))
 
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         found = self._inner.save_exists(path)
@@ -96,7 +96,7 @@ class FaultyStore:
         if fault is Fault.LOST_REQUEST:
             raise NotApplied("lost on the way")
         if fault is Fault.EXPIRED:
-            raise CredentialsRejected("refused", "ExpiredToken")
+            raise CredentialsRejected("refused", "ExpiredToken", refreshable=True)
         result = request()
         if fault is Fault.CRASH_AFTER:
             raise Crash

@@ -1,22 +1,25 @@
-"""Requests over a store, with a fake clock: how domain tests ask."""
+"""A RetryingStore with a fake clock, as domain tests use it."""
 
 from __future__ import annotations
 
 from publish.domain.ports import Store
 from publish.domain.retry import RetryLimits
-from publish.domain.retrying_store import Renew, Requests
+from publish.domain.retrying_store import OnRetry, Refresh, RetryingStore
 from tests.support.fakes import FakeClock, FakeRandom
 
-PATIENCE = RetryLimits(total=300.0, unreachable=30.0)
+LIMITS = RetryLimits(total=300.0, unreachable=30.0)
 
 
-def asking(
+def retrying(
     store: Store,
     *,
     clock: FakeClock | None = None,
-    entropy: FakeRandom | None = None,
-    patience: RetryLimits = PATIENCE,
-    renew: Renew | None = None,
-) -> Requests:
+    random: FakeRandom | None = None,
+    limits: RetryLimits = LIMITS,
+    refresh: Refresh | None = None,
+    on_retry: OnRetry = lambda _step, _fault, _remaining: None,
+) -> RetryingStore:
     clock = clock or FakeClock()
-    return Requests(store, clock, entropy or FakeRandom(), patience, started=clock.now(), renew=renew)
+    return RetryingStore(
+        store, clock, random or FakeRandom(), limits, started=clock.now(), refresh=refresh, on_retry=on_retry
+    )

@@ -62,7 +62,7 @@ def _on_site(wanted: Resolve | Publish | Prune, site: Site) -> Done:
 def _resolve(site: Site) -> Done:
     from publish.domain.resolve import latest  # noqa: PLC0415  (start-up: each verb brings its own)
 
-    entry = latest(site.ask)
+    entry = latest(site.store)
     return Done(None if entry is None else site.root.render(entry.path))
 
 
@@ -72,11 +72,11 @@ def _publish(wanted: Publish, site: Site) -> Done:
     path = site.locate(wanted.save)
     if not path:
         raise ConfigError(f"the root itself is no save: {to_text(wanted.save)}")
-    publish_save(site.ask, site.report, Entry.of(wanted.epoch, wanted.step, path))
+    publish_save(site.store, site.report, Entry.of(wanted.epoch, wanted.step, path))
     return Done()
 
 
 def _prune(wanted: Prune, site: Site) -> Done:
     from publish.domain.prune import prune  # noqa: PLC0415  (start-up)
 
-    return Done(complete=prune(site.ask, site.report, wanted.keep, site.parallel))
+    return Done(complete=prune(site.store, site.report, wanted.keep, site.parallel))

@@ -12,7 +12,7 @@ from publish.cli.report import Words
 from publish.domain.entry import to_text
 from publish.domain.errors import ConfigError
 from publish.domain.ports import ParallelMap
-from publish.domain.retrying_store import Requests
+from publish.domain.retrying_store import RetryingStore
 from publish.domain.root import Root
 
 
@@ -30,7 +30,7 @@ class Site(NamedTuple):
     """A root, open."""
 
     root: Root
-    ask: Requests
+    store: RetryingStore
     report: Words
     parallel: ParallelMap
     locate: Callable[[bytes], bytes]

@@ -13,7 +13,7 @@ from publish.domain.errors import ConfigError
 from publish.domain.frameworks import FRAMEWORKS
 from publish.domain.ports import Namespace
 from publish.domain.root import PosixRoot
-from publish.domain.watch import Watch
+from publish.domain.watch import Watcher
 
 
 def watch(wanted: options.Watch, job: Job) -> Done:
@@ -37,7 +37,7 @@ def watch(wanted: options.Watch, job: Job) -> Done:
         began = monotonic()
         if bounded or last:
             deadline.restart()
-            site.ask.start_over()
+            site.store.restart()
             deadline.hold(scans.scan)
         else:
             scans.scan()
@@ -46,7 +46,7 @@ def watch(wanted: options.Watch, job: Job) -> Done:
         stop.wait(began + wanted.interval - monotonic())
 
 
-def _begin(wanted: options.Watch, site: Site) -> Watch:
+def _begin(wanted: options.Watch, site: Site) -> Watcher:
     if wanted.saves is None:
         saves = site.locate(site.root.render(b"exec/" + (wanted.attempt or b"")))
     else:
@@ -54,6 +54,6 @@ def _begin(wanted: options.Watch, site: Site) -> Watch:
     for area in Namespace:
         if saves and overlap(saves, area.value):
             raise ConfigError(f"the folder {to_text(area.value)} is publish's own and holds no saves: {to_text(saves)}")
-    scans = Watch(site.ask, site.report, site.root, FRAMEWORKS[wanted.framework], saves, wanted.epoch)
+    scans = Watcher(site.store, site.report, site.root, FRAMEWORKS[wanted.framework], saves, wanted.epoch)
     scans.begin()
     return scans

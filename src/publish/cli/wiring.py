@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from publish.cli.report import Words
 from publish.cli.site import Bucket, Job, Site, working_directory
 from publish.domain.retry import RetryLimits
-from publish.domain.retrying_store import Requests
+from publish.domain.retrying_store import RetryingStore
 from publish.domain.root import PosixRoot, S3Root
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ B = TypeVar("B")
 
 # So many requests at a time, where a prune has many to send; at least the probe's racing writers.
 _WORKERS = 16
-# A connection over half the world takes a good part of a second; less patience would call it unreachable.
-_SHORTEST_REACH = 1.0
 
 
 def directory(job: Job, root: PosixRoot, enter: Callable[[str], None] = lambda _step: None) -> Site:
@@ -33,10 +31,12 @@ def directory(job: Job, root: PosixRoot, enter: Callable[[str], None] = lambda _
     store = PosixStore(root.path)
     is_root = leads_to(root.path)
     # What a directory answers is final: nothing is tried again.
-    ask = Requests(store, SystemClock(), SystemRandom(), RetryLimits(0, 0), started=job.started, enter=enter)
+    retrying = RetryingStore(
+        store, SystemClock(), SystemRandom(), RetryLimits(0, 0), started=job.started, enter_step=enter
+    )
     return Site(
         root,
-        ask,
+        retrying,
         Words(job.output, root),
         _one_by_one,
         lambda path: root.locate(path, working_directory(path), is_root),
@@ -74,25 +74,30 @@ def bucket(job: Job, root: S3Root, items: Sequence[Item], deadline: Deadline, *,
     from publish.domain.probe import probe  # noqa: PLC0415  (start-up)
 
     timeout = job.common.timeout
-    patience = RetryLimits(timeout, timeout if lasting else timeout / 10)
-    line = Line(job.common.proxy, system_ca_bundle(), timeout, reach=max(patience.unreachable, _SHORTEST_REACH))
+    limits = RetryLimits.for_timeout(timeout, long_running=lasting)
+    line = Line(job.common.proxy, system_ca_bundle(), timeout, reach=limits.connect_timeout)
 
     def connect(credentials: Credentials) -> S3Store:
         return S3Store(root, credentials, line)
 
     store = connect(credentials)
     entropy = SystemRandom()
-    ask = Requests(
+    retrying = RetryingStore(
         store,
         SystemClock(),
         entropy,
-        patience,
+        limits,
         started=job.started,
-        renew=CredentialRefresher(credentials, resolve, connect, job.output.note) if lasting else None,
-        enter=deadline.at_request,
+        refresh=CredentialRefresher(credentials, resolve, connect, job.output.note) if lasting else None,
+        on_retry=lambda step, fault, remaining: job.output.note(
+            f"store: {step} failed, retrying for up to {remaining:.0f}s: {fault}"
+        ),
+        enter_step=deadline.at_request,
     )
-    site = Site(root, ask, Words(job.output, root), _at_once, lambda path: root.locate(path, b"/", lambda _: False))
-    return Bucket(site, source, lambda: probe(ask, store, entropy, _at_once))
+    site = Site(
+        root, retrying, Words(job.output, root), _at_once, lambda path: root.locate(path, b"/", lambda _: False)
+    )
+    return Bucket(site, source, lambda: probe(retrying.retry, store, entropy, _at_once))
 
 
 def _silence_libraries() -> None:

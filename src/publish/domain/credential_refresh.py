@@ -1,6 +1,6 @@
-"""Credentials that the store rejects in the middle of a run are resolved again, from the start.
+"""Credentials that the store rejects in the middle of a run are resolved again, from the first source on.
 
-A run stays with the store it began on: credentials for another endpoint or region end it.
+A run stays with the store it started on: credentials for another endpoint or region end it.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from publish.domain.ports import Store
 
 
 class CredentialRefresher:
-    """What `Requests` asks for a store that accepts it again (S6)."""
+    """The `refresh` of a `RetryingStore` (S6)."""
 
     def __init__(
         self,
         first: Credentials,
         resolve: Callable[[], tuple[str, Credentials]],
         connect: Callable[[Credentials], Store],
-        say: Callable[[str], None],
+        log: Callable[[str], None],
     ) -> None:
-        """`first` is what the run began with; `resolve` asks the sources, as `credentials.resolve_credentials` does."""
+        """`first`: the credentials that the run started with. `resolve` returns a source's name and its credentials."""
         self._endpoint = first.endpoint
         self._region = first.region
         self._resolve = resolve
         self._connect = connect
-        self._say = say
+        self._log = log
 
-    def __call__(self, refusal: CredentialsRejected) -> Store:
-        """The store, with what the sources say now. Raises CredentialsError."""
-        self._say(f"the store rejected the credentials ({refusal.code}); resolving the sources again")
-        source, renewed = self._resolve()
-        for field, began, now in (
-            ("endpoint", self._endpoint, renewed.endpoint),
-            ("region", self._region, renewed.region),
+    def __call__(self, rejection: CredentialsRejected) -> Store:
+        """The store, connected with fresh credentials. Raises CredentialsError."""
+        self._log(f"the store rejected the credentials ({rejection.code}); resolving the sources again")
+        source, fresh = self._resolve()
+        for field, at_start, now in (
+            ("endpoint", self._endpoint, fresh.endpoint),
+            ("region", self._region, fresh.region),
         ):
-            if now != began:
-                raise CredentialsError(f"{source}: its {field} is another than the run began with")
-        store = self._connect(renewed)
-        self._say(f"the credentials are now those of {source}")
+            if now != at_start:
+                raise CredentialsError(f"{source}: its {field} differs from the one this run started with")
+        store = self._connect(fresh)
+        self._log(f"now using credentials from {source}")
         return store

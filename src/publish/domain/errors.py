@@ -1,4 +1,21 @@
-"""Every error that the program can meet, told apart by what its catcher does next.
+"""Every error of the program, told apart by what the code that catches it does next.
+
+PublishError
+  UsageError             print how to call the command; exit 2
+  ConfigError            stop: a root, a save or a proxy that the user named is wrong or missing
+  FormatError            stop: a name or a file breaks its format
+  TimedOut               stop: -timeout ran out; a write under way may have happened
+  CredentialsError       stop: -creds, or what a source returned, is wrong
+    SourceUnavailable    try the next source
+  StoreFault             the store did not do what it was asked
+    AlreadyExists        nothing was written: treat the name as taken
+    NotApplied           certainly no effect: send the request again
+      Unreachable        the same, but give up sooner: no connection could be made
+    OutcomeUnknown       perhaps an effect: send it again, then look at the result
+    Conflict             nothing was written: send it again, a few times at most
+    CredentialsRejected  nothing was written: refresh the credentials if `refreshable`, else stop
+    PermanentFault       stop: asking again does not help
+    SymlinkInPath        leave the save in place and go on
 
 A message is lower case, has no final stop, puts the value last and never holds a secret.
 """
@@ -9,42 +26,42 @@ from collections.abc import Sequence
 
 
 class PublishError(Exception):
-    """The base of all: its text is what the user reads after `publish: `."""
+    """The base class: the text is what the user reads after `publish: `."""
 
     more: Sequence[PublishError] = ()
     """Further faults of the same kind, found at the same time."""
 
 
 class UsageError(PublishError):
-    """The command line or an E variable is wrong; nothing was looked at (exit 2)."""
+    """The command line or an environment variable is wrong. Nothing was read or written."""
 
 
 class ConfigError(PublishError):
-    """What the user named is wrong or not there: a root, a save, a proxy. Final."""
+    """A root, a save or a proxy that the user named is wrong or missing."""
 
 
 class FormatError(PublishError):
-    """A name or a file breaks its format. Final until somebody mends it."""
+    """A name or a file breaks its format."""
 
 
 class TimedOut(PublishError):
-    """The verb's or the scan's `-timeout` ran out; a write under way may have happened."""
+    """`-timeout` ran out. A write under way may have happened."""
 
 
 class CredentialsError(PublishError):
-    """`-creds`, or what it found, is wrong; the text names source and field, never a value."""
+    """`-creds`, or what a source returned, is wrong. The text names source and field, never a value."""
 
 
 class SourceUnavailable(CredentialsError):
-    """The source is not on this node: the next one is tried."""
+    """This node does not have the source."""
 
 
 class StoreFault(PublishError):
-    """A request to the store did not do what was asked."""
+    """The store did not do what it was asked."""
 
 
 class AlreadyExists(StoreFault):
-    """The name is taken. Nothing was written; the first holder is untouched."""
+    """The name is taken. Nothing was written, and the existing file is untouched."""
 
 
 class NotApplied(StoreFault):
@@ -52,36 +69,35 @@ class NotApplied(StoreFault):
 
 
 class Unreachable(NotApplied):
-    """No connection could be made at all (refused, no such name, no route)."""
+    """No connection could be made (refused, unknown host, no route)."""
 
 
 class OutcomeUnknown(StoreFault):
-    """The request may have had its effect: its reply is lost. Send it again and see."""
+    """The request may have had its effect, but the reply is lost."""
 
 
 class Conflict(StoreFault):
-    """Another conditional put for the same name is in flight; nothing was written."""
+    """Another conditional put of the same name is in flight. Nothing was written."""
 
 
 class CredentialsRejected(StoreFault):
     """The store does not accept the credentials. Nothing was written."""
 
-    def __init__(self, message: str, code: str) -> None:
-        """`code` is the store's own word for it, such as `ExpiredToken`."""
+    def __init__(self, message: str, code: str, *, refreshable: bool) -> None:
+        """`code` is the store's own error code. `refreshable`: newer credentials may be accepted."""
         super().__init__(message)
         self.code = code
+        self.refreshable = refreshable
 
 
 class PermanentFault(StoreFault):
-    """The store will not do this, now or later: permissions, quota, not implemented."""
+    """The store refuses this now and later: permissions, quota, not implemented."""
 
 
 class SymlinkInPath(StoreFault):
-    """A symbolic link stands on the way to what was to be removed. Nothing was removed.
-
-    `link` is the link's path relative to the root.
-    """
+    """A symbolic link is on the path of what was to be removed. Nothing was removed."""
 
     def __init__(self, link: bytes) -> None:
+        """`link` is the link's path relative to the root."""
         super().__init__("a symbolic link is in the way")
         self.link = link

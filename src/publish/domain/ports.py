@@ -1,8 +1,9 @@
-"""What the domain asks of the world. The docstrings here are the contract; adapters say only how.
+"""What the domain needs from outside. These docstrings are the contract; adapters only say how they keep it.
 
-Paths are bytes relative to the root, names are bytes as they stand in `pub/`, times are seconds.
-Each call of a Store is one attempt: it does not wait, does not try again, and where it raises
-one of `errors.StoreFault` the class says whether anything was written.
+Paths are bytes relative to the root (b"" is the root), names are bytes as they appear in a
+listing, times are seconds. Each call of a Store is one attempt: it neither waits nor retries,
+and the class of the `errors.StoreFault` that it raises says whether anything was written.
+`retrying_store.RetryingStore` is a Store that does retry.
 """
 
 from __future__ import annotations
@@ -14,138 +15,138 @@ from typing import NamedTuple, Protocol, TypeVar
 from publish.domain.entry import Entry
 from publish.domain.errors import PublishError, StoreFault
 
-A = TypeVar("A")
-B = TypeVar("B")
+In = TypeVar("In")
+Out = TypeVar("Out")
 
 
 class Namespace(Enum):
-    """A folder of names directly below the root."""
+    """A folder of entries below the root; its value is the folder's path."""
 
     PUB = b"pub"
     PRUNE = b"prune"
 
 
 class Page(NamedTuple):
-    """Part of a listing. `after` goes into the next call; None: this was the last part."""
+    """Part of a listing. `next_token` fetches the next part; None: this is the last one."""
 
     names: Sequence[bytes]
-    after: str | None
+    next_token: str | None
 
 
 class Removal(NamedTuple):
-    """What one call of `remove_tree` did: whether it found anything, and whether some of it is left."""
+    """What one call of `remove_tree` did: whether it found anything, and whether it must be called again."""
 
     found: bool
-    more: bool
+    incomplete: bool
 
 
 class Store(Protocol):
-    """The checkpoint root."""
+    """A checkpoint root."""
 
-    def list_entries(self, area: Namespace, after: str | None) -> Page:
-        """What stands in an area, in no order, foreign names included.
+    def list_entries(self, namespace: Namespace, token: str | None) -> Page:
+        """The names in a namespace, in no order, those of other programs included.
 
-        An area that is not there has no names. A name that stood there before the first page
-        was asked for and still does after the last is on exactly one page.
-        Raises FormatError for an area or a member that cannot be one (L4, L5), and ConfigError,
-        or PermanentFault where only the store can tell, when the root itself is gone.
+        A namespace that does not exist has no names. A name that exists from before the first
+        page is fetched until after the last is on exactly one page.
+        Raises FormatError if the namespace is not a folder or a member is not a regular file,
+        and ConfigError (PermanentFault if only the store can tell) if the root does not exist.
         """
 
     def check_name_length(self, name: bytes) -> None:
-        """Raises ConfigError, saying the limit, if no entry of this name fits (L8). No request."""
+        """Raises ConfigError with the limit if an entry of this name is too long. Sends no request."""
 
-    def create(self, area: Namespace, name: bytes) -> None:
-        """Makes the empty `name`, exclusively: of any number of racers exactly one returns.
+    def create(self, namespace: Namespace, name: bytes) -> None:
+        """Creates the empty entry `name` exclusively: of any number of racers exactly one returns.
 
-        Durable on return, and also on AlreadyExists. Makes the area if need be.
-        Raises AlreadyExists, Conflict, OutcomeUnknown (perhaps written), or what stopped it.
+        Durable on return, and also on AlreadyExists. Creates the namespace if necessary.
+        Raises AlreadyExists, Conflict, OutcomeUnknown (perhaps written) or what prevented it.
         """
 
-    def remove(self, area: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
-        """Removes names (at most 1,000); a name that is not there is no fault. Idempotent.
+    def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+        """Removes names (at most 1,000) and returns those that could not be removed, each with the reason.
 
-        Durable on return for all but those it returns, each with what stopped it.
-        Raises where the request as a whole failed (some names may be gone).
+        A name that does not exist is not a fault. Idempotent. The removals are durable on return.
+        Raises if the request as a whole failed (some names may be gone).
         """
 
     def save_exists(self, path: bytes) -> bool:
-        """Whether something is there to publish: a folder or a file (publish.2)."""
+        """Whether a save can be published: a folder or a regular file."""
 
-    def list_directories(self, path: bytes, after: str | None) -> Page:
-        """Names of the folders directly in `path` (b"": the root); links are none of them.
+    def list_directories(self, path: bytes, token: str | None) -> Page:
+        """Names of the folders directly in `path`; symbolic links are not listed.
 
-        A `path` that is not there has none. Raises ConfigError when the root is gone, or
-        `path` is no folder.
+        A `path` that does not exist has none. Raises ConfigError if the root does not exist or
+        `path` is not a folder.
         """
 
     def exists(self, path: bytes) -> bool:
-        """Whether anything stands at a path: a file, or whatever else the store can hold."""
+        """Whether a path exists: a file, or anything else that the store can hold."""
 
     def size(self, path: bytes) -> int | None:
-        """The bytes of a regular file; None if there is none of that name."""
+        """The size of a regular file in bytes; None if there is no such file."""
 
-    def read(self, path: bytes) -> Iterator[bytes] | None:
-        """A regular file's content, in parts; None if nothing is there. Parts may raise as well.
+    def read(self, path: bytes, limit: int) -> bytes | None:
+        """The first `limit` bytes of a regular file; None if nothing exists there.
 
-        Raises FormatError for what is not a regular file or cannot be read.
+        Raises FormatError for a file that is not regular or not readable.
         """
 
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
-        """Removes a folder with all below it, or a file, as far as one call goes. Idempotent.
+        """Removes a folder with everything in it, or a file, as far as one call goes. Idempotent.
 
-        The files `first` directly in the folder are gone, durably where the store can tell,
-        before any other is touched. Links inside are removed as links. A link on the way to
-        `path`, or `path` itself being one, raises SymlinkInPath with nothing removed; a link that
-        is swapped in meanwhile never leads outside.
-        What cannot be removed is raised, as PermanentFault, after the rest is gone.
-        Raises OutcomeUnknown only when something was found. Durable on return.
+        The files `first` directly in the folder are gone, durably if the store can tell,
+        before any other is touched. Links inside the folder are removed as links. A link on the
+        way to `path`, or `path` itself being a link, raises SymlinkInPath with nothing removed;
+        even a link that is swapped in concurrently never leads outside the root.
+        Removes what it can, then raises PermanentFault if something is left.
+        Raises OutcomeUnknown only if something was found. Durable on return.
         """
 
 
 class Clock(Protocol):
-    """Time that only grows."""
+    """Monotonic time."""
 
     def now(self) -> float:
         """Seconds since some fixed moment."""
 
     def sleep(self, seconds: float) -> None:
-        """Returns when `seconds` have passed."""
+        """Returns after `seconds`."""
 
 
 class Random(Protocol):
-    """Chance, for jitter and for names nobody else has."""
+    """Randomness for jitter and for unique names."""
 
     def uniform(self, low: float, high: float) -> float:
-        """A number from `low` to `high`, evenly spread."""
+        """A uniformly distributed number from `low` to `high`."""
 
     def token(self) -> str:
         """A fresh name of at least 64 random bits, in lower-case letters and digits."""
 
 
 class ParallelMap(Protocol):
-    """The builtin `map`, or one that works on several items at a time."""
+    """The builtin `map`, or one that processes several items at a time."""
 
-    def __call__(self, work: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
+    def __call__(self, work: Callable[[In], Out], items: Iterable[In], /) -> Iterator[Out]:
         """Results in the order of `items`."""
 
 
 class Report(Protocol):
-    """Where a verb says what it did, when it has happened."""
+    """Receives what a command did, as it happens."""
 
     def published(self, entry: Entry) -> None:
         """A publication was made."""
 
     def already(self, entry: Entry) -> None:
-        """The publication was there."""
+        """The publication existed before."""
 
     def removed(self, path: bytes) -> None:
-        """A save was there and is gone."""
+        """A save existed and has been removed."""
 
     def left(self, path: bytes, link: bytes) -> None:
-        """A save stays because `link`, on its way, is a symbolic link."""
+        """A save was left in place because `link`, on its path, is a symbolic link."""
 
     def failed(self, path: bytes, fault: PublishError) -> None:
         """A save or an entry (by its path below the root) could not be removed."""
 
     def progress(self, done: int, total: int) -> None:
-        """Of `total` saves to remove, `done` are seen to; told first when none is."""
+        """`done` of `total` saves have been processed; called with 0 first."""

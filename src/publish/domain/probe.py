@@ -11,13 +11,15 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from publish.domain.entry import Entry
 from publish.domain.errors import AlreadyExists, Conflict, PublishError, StoreFault, TimedOut, Unreachable
+from publish.domain.listing import pages
 from publish.domain.ports import Namespace, Page, ParallelMap, Random
-from publish.domain.retrying_store import Requests, pages
 
 T = TypeVar("T")
 
 # As many writers as race for one name.
 WRITERS = 8
+# More than any object of the probe has.
+_MAX_BODY = 1000
 _NOT_HONOURED = "the store does not honour conditional writes (If-None-Match: *)"
 
 
@@ -30,14 +32,21 @@ class ProbeStore(Protocol):
     def put(self, path: bytes, body: bytes, *, only_if_new: bool) -> None:
         """Writes an object. `only_if_new`: exclusively, raising AlreadyExists or Conflict."""
 
-    def read(self, path: bytes) -> Iterator[bytes] | None:
-        """An object's content, in parts; None if it is not there."""
+    def read(self, path: bytes, limit: int) -> bytes | None:
+        """As `ports.Store.read`."""
 
     def delete(self, path: bytes) -> None:
         """Removes an object, where there. Idempotent."""
 
-    def list_entries(self, area: Namespace, after: str | None) -> Page:
-        """As `ports.Store.names`."""
+    def list_entries(self, namespace: Namespace, token: str | None) -> Page:
+        """As `ports.Store.list_entries`."""
+
+
+class Retry(Protocol):
+    """Sends a request until it is answered: `RetryingStore.retry`."""
+
+    def __call__(self, step: str, request: Callable[[], T], /) -> T:
+        """What `request` returns in the end. Raises TimedOut, naming `step`, or the last fault."""
 
 
 class ProbeFailed(StoreFault):
@@ -51,17 +60,17 @@ class _Writer(NamedTuple):
     let_in: bool
 
 
-def probe(ask: Requests, scratch: ProbeStore, entropy: Random, parallel: ParallelMap) -> None:
+def probe(retry: Retry, scratch: ProbeStore, entropy: Random, parallel: ParallelMap) -> None:
     """Returns if the store can hold a log. `parallel` has all of the race's writers at work at once.
 
     Raises ProbeFailed, or TimedOut, naming the step: write, read, conditional write, list, delete.
     """
-    _Probe(ask, scratch, parallel, entropy.token()).run()
+    _Probe(retry, scratch, parallel, entropy.token()).run()
 
 
 class _Probe:
-    def __init__(self, ask: Requests, scratch: ProbeStore, parallel: ParallelMap, token: str) -> None:
-        self._requests = ask
+    def __init__(self, retry: Retry, scratch: ProbeStore, parallel: ParallelMap, token: str) -> None:
+        self._retry = retry
         self._scratch = scratch
         self._parallel = parallel
         self._object = f"publish-probe-{token}".encode()
@@ -93,9 +102,7 @@ class _Probe:
             self._write_again()
             self._race_for_one_name()
         with _step("list"):
-            for name in pages(
-                self._requests, "probe: list", lambda _, after: self._scratch.list_entries(Namespace.PUB, after)
-            ):
+            for name in pages(self._list):
                 Entry.parse(name)
         with _step("delete"):
             self._delete("delete", self._object)
@@ -123,20 +130,16 @@ class _Probe:
         return _Writer(body, let_in=True)
 
     def _put(self, step: str, path: bytes, body: bytes, *, only_if_new: bool) -> None:
-        self._ask(step, lambda: self._scratch.put(path, body, only_if_new=only_if_new))
+        self._retry(f"probe: {step}", lambda: self._scratch.put(path, body, only_if_new=only_if_new))
 
     def _read(self, step: str, path: bytes) -> bytes | None:
-        def whole() -> bytes | None:
-            parts = self._scratch.read(path)
-            return None if parts is None else b"".join(parts)
+        return self._retry(f"probe: {step}", lambda: self._scratch.read(path, _MAX_BODY))
 
-        return self._ask(step, whole)
+    def _list(self, token: str | None) -> Page:
+        return self._retry("probe: list", lambda: self._scratch.list_entries(Namespace.PUB, token))
 
     def _delete(self, step: str, path: bytes) -> None:
-        self._ask(step, lambda: self._scratch.delete(path))
-
-    def _ask(self, step: str, request: Callable[[], T]) -> T:
-        return self._requests(f"probe: {step}", lambda _: request())
+        self._retry(f"probe: {step}", lambda: self._scratch.delete(path))
 
 
 @contextmanager

@@ -6,43 +6,43 @@ gone is on record in `prune/` until it is gone too: killed anywhere, the next pr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby, islice
 
-from publish.domain.entry import Entry, to_text
-from publish.domain.errors import AlreadyExists, OutcomeUnknown, PermanentFault, StoreFault, SymlinkInPath
+from publish.domain.entry import Entry
+from publish.domain.errors import AlreadyExists, PermanentFault, StoreFault, SymlinkInPath
 from publish.domain.frameworks import MARKERS
-from publish.domain.ports import Namespace, ParallelMap, Removal, Report, Store
+from publish.domain.listing import entries
+from publish.domain.ports import Namespace, ParallelMap, Report, Store
 from publish.domain.retention import Folder, Reason, apply_retention, plan
-from publish.domain.retrying_store import Requests, entries
 
 # As many names as one request may remove (AWS, DeleteObjects).
 _BATCH = 1000
 
 
-def prune(ask: Requests, report: Report, keep: int, parallel: ParallelMap) -> bool:
+def prune(store: Store, report: Report, keep: int, parallel: ParallelMap) -> bool:
     """Keeps the latest `keep` (at least 1) entries; removes the others, then what they named.
 
     Returns whether everything that had to go is gone; what is not was reported. Raises, with
     the work left to the next prune, where the log does not parse or the store gives up.
     """
-    return _Prune(ask, report, parallel).run(keep)
+    return _Prune(store, report, parallel).run(keep)
 
 
 class _Prune:
-    def __init__(self, ask: Requests, report: Report, parallel: ParallelMap) -> None:
-        self._ask = ask
+    def __init__(self, store: Store, report: Report, parallel: ParallelMap) -> None:
+        self._store = store
         self._report = report
         self._parallel = parallel
         self._all_gone = True
 
     def run(self, keep: int) -> bool:
-        recorded = set(entries(self._ask, Namespace.PRUNE))
-        doomed = apply_retention(entries(self._ask, Namespace.PUB), keep).removed
+        recorded = set(entries(self._store, Namespace.PRUNE))
+        doomed = apply_retention(entries(self._store, Namespace.PUB), keep).removed
         recorded |= self._record([entry for entry in doomed if entry not in recorded])
         self._remove_entries([entry for entry in doomed if entry in recorded])
         # Read again: a publication that was made meanwhile protects its save (prune.2).
-        remaining = set(entries(self._ask, Namespace.PUB))
+        remaining = set(entries(self._store, Namespace.PUB))
         self._remove_saves(plan(recorded, remaining), kept_on_record=remaining.intersection(doomed))
         return self._all_gone
 
@@ -58,7 +58,7 @@ class _Prune:
 
     def _record_one(self, entry: Entry) -> PermanentFault | None:
         try:
-            self._ask(f"create prune/{to_text(entry.name)}", lambda store: store.create(Namespace.PRUNE, entry.name))
+            self._store.create(Namespace.PRUNE, entry.name)
         except AlreadyExists:
             return None
         except PermanentFault as fault:
@@ -100,24 +100,11 @@ class _Prune:
 
     def _remove_save(self, folder: Folder) -> bool | SymlinkInPath | PermanentFault:
         """Whether the save was there, and is gone; or why it stays."""
-        found = False
-        first: Sequence[bytes] = MARKERS
-        more = True
-
-        def some(store: Store) -> Removal:
-            nonlocal found
-            try:
-                removal = store.remove_tree(folder.path, first)
-            except OutcomeUnknown:
-                found = True
-                raise
-            found = found or removal.found
-            return removal
-
         try:
-            while more:
-                more = self._ask(f"remove {to_text(folder.path)}", some).more
-                first = ()
+            removal = self._store.remove_tree(folder.path, MARKERS)
+            found = removal.found
+            while removal.incomplete:
+                removal = self._store.remove_tree(folder.path, ())
         except (SymlinkInPath, PermanentFault) as fault:
             return fault
         return found
@@ -126,12 +113,11 @@ class _Prune:
         for name, fault in self._remove_names(Namespace.PRUNE, settled):
             self._failed(Namespace.PRUNE.value + b"/" + name, fault)
 
-    def _remove_names(self, area: Namespace, doomed: Iterable[Entry]) -> Iterator[tuple[bytes, StoreFault]]:
+    def _remove_names(self, namespace: Namespace, doomed: Iterable[Entry]) -> Iterator[tuple[bytes, StoreFault]]:
         """Removes entries from an area; yields those that stay, with why."""
         names = (entry.name for entry in doomed)
         while batch := list(islice(names, _BATCH)):
-            step = f"remove {len(batch)} from {to_text(area.value)}/"
-            yield from self._ask(step, lambda store, batch=batch: store.remove(area, batch)).items()  # type: ignore[misc]  # mypy cannot type a default
+            yield from self._store.remove_entries(namespace, batch).items()
 
     def _failed(self, path: bytes, fault: StoreFault) -> None:
         self._all_gone = False

@@ -1,12 +1,12 @@
-"""The latest publication: the answer to where a job resumes."""
+"""The latest publication: the save from which a job resumes."""
 
 from __future__ import annotations
 
 from publish.domain.entry import Entry
-from publish.domain.ports import Namespace
-from publish.domain.retrying_store import Requests, entries
+from publish.domain.listing import entries
+from publish.domain.ports import Namespace, Store
 
 
-def latest(ask: Requests) -> Entry | None:
-    """The entry with the greatest (epoch, step), of equals the one with the greatest name."""
-    return max(entries(ask, Namespace.PUB), default=None)
+def latest(store: Store) -> Entry | None:
+    """The entry with the greatest (epoch, step, name); None if nothing is published."""
+    return max(entries(store, Namespace.PUB), default=None)

@@ -1,4 +1,4 @@
-"""Whether a failed request is sent again, and after how long. Pure: times come in, waits go out."""
+"""The retry policy: whether a failed request is sent again, and after how long. Pure arithmetic on times."""
 
 from __future__ import annotations
 
@@ -6,28 +6,45 @@ from typing import NamedTuple
 
 from publish.domain.errors import Conflict, NotApplied, OutcomeUnknown, StoreFault, Unreachable
 
-# Bounds of the wait after the first, second and third conflict, in seconds (S4).
+# Bounds, in seconds, of the waits after the first, second and third conflict (S4).
 CONFLICT_WAITS = ((0.05, 0.1), (0.1, 0.2), (0.2, 0.4))
 FIRST_WAIT = 0.2
 MAX_WAIT = 10.0
+# The part of -timeout for which a server that accepts no connection is tried (S2).
+UNREACHABLE_SHARE = 0.1
+# An intercontinental connection takes most of a second.
+MIN_CONNECT_TIMEOUT = 1.0
 
 
 class RetryLimits(NamedTuple):
-    """How long one request may be tried, in seconds."""
+    """How long requests are retried, in seconds."""
 
     total: float
+    """Of all requests together, counted from the start of the command or scan."""
+
     unreachable: float
+    """Of one request to a server that accepts no connection."""
+
+    @classmethod
+    def for_timeout(cls, timeout: float, *, long_running: bool = False) -> RetryLimits:
+        """The limits under `-timeout`. `long_running`: outlive a restart of the store (S2)."""
+        return cls(timeout, timeout if long_running else timeout * UNREACHABLE_SHARE)
+
+    @property
+    def connect_timeout(self) -> float:
+        """Seconds for one attempt to connect."""
+        return max(self.unreachable, MIN_CONNECT_TIMEOUT)
 
 
 class Attempts(NamedTuple):
-    """What one request has met so far."""
+    """The faults that one request has met so far."""
 
     conflicts: int = 0
     failures: int = 0
     unreachable_since: float | None = None
 
     def record(self, fault: StoreFault, sent: float) -> Attempts:
-        """This and one more fault, of a request that was sent at that moment."""
+        """Adds the fault of an attempt that was sent at the time `sent`."""
         if isinstance(fault, Conflict):
             return self._replace(conflicts=self.conflicts + 1, unreachable_since=None)
         if not isinstance(fault, Unreachable):
@@ -36,17 +53,17 @@ class Attempts(NamedTuple):
         return self._replace(failures=self.failures + 1, unreachable_since=since)
 
 
-def next_wait(fault: StoreFault, tries: Attempts, now: float, patience: RetryLimits) -> tuple[float, float] | None:
-    """The bounds, in seconds, of the wait before the next send; None: `fault` is the answer.
+def next_wait(fault: StoreFault, attempts: Attempts, now: float, limits: RetryLimits) -> tuple[float, float] | None:
+    """The bounds, in seconds, of the wait before the next attempt; None: give up and raise `fault`.
 
-    `tries` counts `fault` itself. The waits double, and chance spreads each over its upper half.
+    `attempts` includes `fault`. The waits double up to MAX_WAIT; jitter spreads each over its upper half.
     """
     if isinstance(fault, Conflict):
-        return CONFLICT_WAITS[tries.conflicts - 1] if tries.conflicts <= len(CONFLICT_WAITS) else None
+        return CONFLICT_WAITS[attempts.conflicts - 1] if attempts.conflicts <= len(CONFLICT_WAITS) else None
     if not isinstance(fault, NotApplied | OutcomeUnknown):
         return None
-    if tries.unreachable_since is not None and now - tries.unreachable_since >= patience.unreachable:
+    if attempts.unreachable_since is not None and now - attempts.unreachable_since >= limits.unreachable:
         return None
-    # 2**16 is past MAX_WAIT already; the cap keeps the number a float's.
-    high = min(MAX_WAIT, FIRST_WAIT * 2 ** min(tries.failures - 1, 16))
+    # 2**16 exceeds MAX_WAIT already; the cap keeps the power within a float's range.
+    high = min(MAX_WAIT, FIRST_WAIT * 2 ** min(attempts.failures - 1, 16))
     return high / 2, high

@@ -1,108 +1,151 @@
-"""Sends a request to the store until it is answered, refused for good, or out of time."""
+"""A store that sends each request until it is answered, refused for good, or out of time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from publish.domain.entry import Entry, to_text
-from publish.domain.errors import CredentialsRejected, FormatError, StoreFault, TimedOut
-from publish.domain.ports import Clock, Namespace, Page, Random, Store
+from publish.domain.entry import to_text
+from publish.domain.errors import Conflict, CredentialsRejected, OutcomeUnknown, StoreFault, TimedOut
+from publish.domain.ports import Clock, Namespace, Page, Random, Removal, Store
 from publish.domain.retry import Attempts, RetryLimits, next_wait
 
 T = TypeVar("T")
 
-# What a store says of credentials that were good once: expired, or rotated away (S6).
-RENEWABLE = frozenset({"ExpiredToken", "InvalidAccessKeyId"})
-
-Renew = Callable[[CredentialsRejected], Store]
-Enter = Callable[[str], None]
+Refresh = Callable[[CredentialsRejected], Store]
+OnRetry = Callable[[str, StoreFault, float], None]
+EnterStep = Callable[[str], None]
 
 
-class Requests:
-    """The store, as the use cases ask it.
-
-    `renew` gives the store with fresh credentials, or raises; None: a refusal is final.
-    `enter` is told the step before each send, for whoever watches the time.
-    """
+class RetryingStore:
+    """A Store around another one. Every method raises TimedOut, or the last fault that `store` raised."""
 
     def __init__(
         self,
         store: Store,
         clock: Clock,
-        entropy: Random,
-        patience: RetryLimits,
+        random: Random,
+        limits: RetryLimits,
         *,
         started: float,
-        renew: Renew | None = None,
-        enter: Enter = lambda _step: None,
+        refresh: Refresh | None = None,
+        on_retry: OnRetry = lambda _step, _fault, _remaining: None,
+        enter_step: EnterStep = lambda _step: None,
     ) -> None:
-        """`started`: the clock's moment, in seconds, from which `patience.total` counts."""
+        """`started`: the clock's time from which `limits.total` counts.
+
+        `refresh` returns the store with fresh credentials, or raises; None: a rejection is final.
+        `on_retry(step, fault, remaining)` is called for the first of several faults in a row;
+        `remaining`: for how many more seconds requests are retried.
+        `enter_step(step)` is called before each attempt.
+        """
         self._store = store
         self._clock = clock
-        self._entropy = entropy
-        self._patience = patience
+        self._random = random
+        self._limits = limits
         self._started = started
-        self._renew = renew
-        self._enter = enter
+        self._refresh = refresh
+        self._on_retry = on_retry
+        self._enter_step = enter_step
+        self._failing = False
 
-    def start_over(self) -> None:
-        """Counts the patience from now on: the next scan of a watch has its own time."""
+    def restart(self) -> None:
+        """Counts `limits.total` from now on: each scan of a watch has its own time."""
         self._started = self._clock.now()
 
-    def __call__(self, step: str, request: Callable[[Store], T]) -> T:
-        """What `request` returns in the end; `step` names it in errors.
-
-        Raises TimedOut, or what the store said last.
-        """
-        tries = Attempts()
-        renewed = False
+    def retry(self, step: str, request: Callable[[], T]) -> T:
+        """What `request` returns in the end; it may be called several times. `step` names it in errors."""
+        attempts = Attempts()
+        refreshed = False
         while True:
-            self._enter(step)
+            self._enter_step(step)
             sent = self._clock.now()
             try:
-                return request(self._store)
-            except CredentialsRejected as refusal:
-                if renewed or self._renew is None or refusal.code not in RENEWABLE:
+                answer = request()
+            except CredentialsRejected as rejection:
+                if refreshed or self._refresh is None or not rejection.refreshable:
                     raise
-                self._store = self._renew(refusal)
-                renewed = True
+                self._store = self._refresh(rejection)
+                refreshed = True
             except StoreFault as fault:
-                tries = tries.record(fault, sent)
-                self._wait(step, fault, tries)
+                attempts = attempts.record(fault, sent)
+                self._wait(step, fault, attempts)
+            else:
+                self._failing = False
+                return answer
 
-    def _wait(self, step: str, fault: StoreFault, tries: Attempts) -> None:
+    def _wait(self, step: str, fault: StoreFault, attempts: Attempts) -> None:
         now = self._clock.now()
-        bounds = next_wait(fault, tries, now, self._patience)
+        bounds = next_wait(fault, attempts, now, self._limits)
         if bounds is None:
+            self._failing = False
             raise fault
-        wait = self._entropy.uniform(*bounds)
-        if now + wait >= self._started + self._patience.total:
-            raise TimedOut(f"{step}: out of time (-timeout {self._patience.total:g}s): {fault}") from fault
+        wait = self._random.uniform(*bounds)
+        remaining = self._started + self._limits.total - now
+        if wait >= remaining:
+            raise TimedOut(f"{step}: out of time (-timeout {self._limits.total:g}s): {fault}") from fault
+        # A conflict is settled within a second and needs no report.
+        if not self._failing and not isinstance(fault, Conflict):
+            self._failing = True
+            self._on_retry(step, fault, self._until_given_up(attempts, now, remaining))
         self._clock.sleep(wait)
 
+    def _until_given_up(self, attempts: Attempts, now: float, remaining: float) -> float:
+        if attempts.unreachable_since is None:
+            return remaining
+        return min(remaining, attempts.unreachable_since + self._limits.unreachable - now)
 
-def pages(ask: Requests, step: str, page: Callable[[Store, str | None], Page]) -> Iterator[bytes]:
-    """All names of a paged listing."""
-    after: str | None = None
-    while True:
-        part = ask(step, lambda store, after=after: page(store, after))  # type: ignore[misc]
-        yield from part.names
-        if part.after is None:
-            return
-        after = part.after
+    def list_entries(self, namespace: Namespace, token: str | None) -> Page:
+        """`Store.list_entries`, retried."""
+        step = f"list {to_text(namespace.value)}/"
+        return self.retry(step, lambda: self._store.list_entries(namespace, token))
 
+    def check_name_length(self, name: bytes) -> None:
+        """`Store.check_name_length`."""
+        self._store.check_name_length(name)
 
-def entries(ask: Requests, area: Namespace) -> Iterator[Entry]:
-    """Every entry of an area, in no order. Raises FormatError, when all are read, for foreign names."""
-    folder = to_text(area.value)
-    foreign = []
-    for name in pages(ask, f"list {folder}/", lambda store, after: store.list_entries(area, after)):
-        try:
-            yield Entry.parse(name)
-        except FormatError as fault:
-            foreign.append(str(fault))
-    if foreign:
-        first, *more = (FormatError(f"{folder}/: {fault}") for fault in sorted(foreign))
-        first.more = more
-        raise first
+    def create(self, namespace: Namespace, name: bytes) -> None:
+        """`Store.create`, retried: AlreadyExists may mean this call's own, earlier attempt."""
+        step = f"create {to_text(namespace.value)}/{to_text(name)}"
+        self.retry(step, lambda: self._store.create(namespace, name))
+
+    def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+        """`Store.remove_entries`, retried."""
+        step = f"remove {len(names)} from {to_text(namespace.value)}/"
+        return self.retry(step, lambda: self._store.remove_entries(namespace, names))
+
+    def save_exists(self, path: bytes) -> bool:
+        """`Store.save_exists`, retried."""
+        return self.retry(f"look for {to_text(path)}", lambda: self._store.save_exists(path))
+
+    def list_directories(self, path: bytes, token: str | None) -> Page:
+        """`Store.list_directories`, retried."""
+        step = f"list {to_text(path)}/" if path else "list the root"
+        return self.retry(step, lambda: self._store.list_directories(path, token))
+
+    def exists(self, path: bytes) -> bool:
+        """`Store.exists`, retried."""
+        return self.retry(f"look for {to_text(path)}", lambda: self._store.exists(path))
+
+    def size(self, path: bytes) -> int | None:
+        """`Store.size`, retried."""
+        return self.retry(f"look for {to_text(path)}", lambda: self._store.size(path))
+
+    def read(self, path: bytes, limit: int) -> bytes | None:
+        """`Store.read`, retried from the start."""
+        return self.retry(f"read {to_text(path)}", lambda: self._store.read(path, limit))
+
+    def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
+        """`Store.remove_tree`, retried; `found` is true if any attempt may have removed something."""
+        found = False
+
+        def remove() -> Removal:
+            nonlocal found
+            try:
+                return self._store.remove_tree(path, first)
+            except OutcomeUnknown:
+                found = True
+                raise
+
+        removal = self.retry(f"remove {to_text(path)}", remove)
+        return removal._replace(found=found or removal.found)

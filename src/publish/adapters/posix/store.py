@@ -15,7 +15,7 @@ from publish.domain.ports import Namespace, Page, Removal
 
 # limits.h; Linux filesystems, NFS, Lustre and GPFS all have this one.
 _NAME_MAX = 255
-_PART = 1 << 20
+_CHUNK_SIZE = 1 << 20
 
 # ESTALE: on NFS, what another node removed while it was looked at.
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
@@ -40,9 +40,9 @@ class PosixStore:
         self._root = root
         self._require_root()
 
-    def list_entries(self, area: Namespace, after: str | None) -> Page:  # noqa: ARG002  (one page holds all)
+    def list_entries(self, namespace: Namespace, token: str | None) -> Page:  # noqa: ARG002  (one page holds all)
         """One scan; a name that goes away meanwhile may be missing."""
-        folder = self._path(area.value)
+        folder = self._path(namespace.value)
         with _answered(f"list {to_text(folder)}"):
             try:
                 with os.scandir(folder) as scan:
@@ -65,12 +65,12 @@ class PosixStore:
                 f"and the limit is {_NAME_MAX}, which leaves 133 to the path below the root"
             )
 
-    def create(self, area: Namespace, name: bytes) -> None:
+    def create(self, namespace: Namespace, name: bytes) -> None:
         """open(2) with O_CREAT and O_EXCL; then the file, its folder and the root are synced.
 
         The root is synced each time: another process may have made the folder a moment ago.
         """
-        folder = self._path(area.value)
+        folder = self._path(namespace.value)
         with _answered(f"create {to_text(folder)}/{to_text(name)}"), held(self._open_area(folder)) as directory:
             taken = not _is_created(directory, name)
             with _answered("it is there, but may not survive a crash until this is run again"):
@@ -80,10 +80,10 @@ class PosixStore:
         if taken:
             raise AlreadyExists(f"there is already: {to_text(name)}")
 
-    def remove(self, area: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+    def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """unlink(2) of each, then one sync of the folder."""
         faults: dict[bytes, StoreFault] = {}
-        folder = self._path(area.value)
+        folder = self._path(namespace.value)
         with _answered(f"remove from {to_text(folder)}"):
             try:
                 with opened(folder, DIRECTORY) as directory:
@@ -111,7 +111,7 @@ class PosixStore:
                 raise
         return stat.S_ISDIR(mode) or stat.S_ISREG(mode)
 
-    def list_directories(self, path: bytes, after: str | None) -> Page:  # noqa: ARG002  (one page holds all)
+    def list_directories(self, path: bytes, token: str | None) -> Page:  # noqa: ARG002  (one page holds all)
         """One scan."""
         folder = self._path(path)
         with _answered(f"list {to_text(folder)}"):
@@ -134,8 +134,8 @@ class PosixStore:
         status = self._status(path)
         return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
 
-    def read(self, path: bytes) -> Iterator[bytes] | None:
-        """open(2) with O_NONBLOCK, so that a FIFO in a file's place does not hang it."""
+    def read(self, path: bytes, limit: int) -> bytes | None:
+        """open(2) with O_NONBLOCK, so that a FIFO in a file's place does not block it."""
         try:
             file = os.open(self._path(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
@@ -144,16 +144,17 @@ class PosixStore:
             if error.errno in (errno.ELOOP, errno.ENXIO):
                 raise FormatError("not a regular file") from error
             raise FormatError(f"not readable: {error.strerror}") from error
-        parts = _parts(file)
-        next(parts)
-        return parts
+        with held(file):
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise FormatError("not a regular file")
+            return _read(file, limit)
 
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """Goes down one component at a time, each opened from the one above without following links."""
         from publish.adapters.posix.removal import remove  # noqa: PLC0415  (prune alone pays for it)
 
         with _answered(f"remove {to_text(self._path(path))}"):
-            return Removal(found=remove(self._root, path, first), more=False)
+            return Removal(found=remove(self._root, path, first), incomplete=False)
 
     def _status(self, path: bytes) -> os.stat_result | None:
         absolute = self._path(path)
@@ -196,25 +197,16 @@ class PosixStore:
             raise ConfigError(f"the root is not there or no directory (is it mounted?): {to_text(self._root)}")
 
 
-def _parts(file: int) -> Iterator[bytes]:
-    """The file in parts, closed however the reading ends; the first step only gets it going."""
+def _read(file: int, limit: int) -> bytes:
+    content = bytearray()
     try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise FormatError("not a regular file")
-        yield b""
-        while part := _read(file):
-            yield part
-    finally:
-        os.close(file)
-
-
-def _read(file: int) -> bytes:
-    try:
-        return os.read(file, _PART)
+        while part := os.read(file, min(_CHUNK_SIZE, limit - len(content))):
+            content += part
     except OSError as error:
-        if error.errno in _NOT_THERE:
-            return b""
-        raise FormatError(f"not readable: {error.strerror}") from error
+        # A file that another node removed ends where it was read to.
+        if error.errno not in _NOT_THERE:
+            raise FormatError(f"not readable: {error.strerror}") from error
+    return bytes(content)
 
 
 def _is_regular(entry: os.DirEntry[bytes]) -> bool:

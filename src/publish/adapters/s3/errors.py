@@ -103,6 +103,8 @@ _STATUSES = {
     501: _Verdict(PermanentFault, "the store cannot do this"),
     505: _Verdict(PermanentFault),
 }
+# Of credentials that were good once: expired, or rotated away (S6).
+REFRESHABLE_CODES = frozenset({"ExpiredToken", "InvalidAccessKeyId"})
 # How stores say that they have no batch delete, or not as this client sends it; a key that XML
 # cannot hold is MalformedXML, and goes alone.
 BATCH_DELETE_UNSUPPORTED = frozenset(
@@ -289,7 +291,7 @@ def _make(verdict: _Verdict, text: str, code: str, *, write: bool) -> StoreFault
     if hint:
         text += f" ({hint})"
     if fault is CredentialsRejected:
-        return CredentialsRejected(text, code)
+        return CredentialsRejected(text, code, refreshable=code in REFRESHABLE_CODES)
     if fault is OutcomeUnknown and not write:
         fault = NotApplied
     return fault(text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from botocore.exceptions import ClientError
@@ -24,7 +24,6 @@ from publish.domain.root import S3Root
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import (
         ErrorTypeDef,
-        GetObjectOutputTypeDef,
         ListObjectsV2RequestTypeDef,
         PutObjectRequestTypeDef,
     )
@@ -33,9 +32,9 @@ if TYPE_CHECKING:
 MAX_KEY = 1024
 # AWS, DeleteObjects: at most 1,000 keys a request. One is kept for the object at the save's own path.
 _PAGE = 999
-# One byte more than any state that is read, so that the reader sees that it is too much.
-_MOST = 64 * 2**20 + 1
-_PART = 2**20
+# As far as an object is read whose size a HEAD does not give.
+_MAX_MEASURED = 64 * 2**20
+_CHUNK_SIZE = 2**20
 # What XML 1.0 has no characters for (section 2.2): such a key would spoil a whole batch.
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _DOT_SEGMENT = re.compile(r"(?:\A|/)\.\.?(?:/|\Z)")
@@ -46,7 +45,7 @@ class _Listing(NamedTuple):
 
     keys: list[str]
     prefixes: list[str]
-    after: str | None
+    next_token: str | None
 
 
 class S3Store:
@@ -62,12 +61,12 @@ class S3Store:
         # What a proxy is sent for an http:// store is a whole URL, out of which urllib3 takes dot segments.
         self._proxied_by_http = line.proxy is not None and (credentials.endpoint or "").startswith("http:")
 
-    def list_entries(self, area: Namespace, after: str | None) -> Page:
+    def list_entries(self, namespace: Namespace, token: str | None) -> Page:
         """One page of at most 1,000 keys; the folder's own marker is no name in it."""
-        folder = f"{self._base}{to_text(area.value)}/"
-        listed = self._list(folder, after=after)
+        folder = f"{self._base}{to_text(namespace.value)}/"
+        listed = self._list(folder, token)
         start = len(folder)
-        return Page([key[start:].encode() for key in listed.keys if key != folder], listed.after)
+        return Page([key[start:].encode() for key in listed.keys if key != folder], listed.next_token)
 
     def check_name_length(self, name: bytes) -> None:
         """The limit is on the key's bytes (AWS, "Creating object key names")."""
@@ -76,9 +75,9 @@ class S3Store:
         if size > MAX_KEY:
             raise ConfigError(f"the publication's key would have {size} bytes, and S3 takes {MAX_KEY}: {key}")
 
-    def create(self, area: Namespace, name: bytes) -> None:
+    def create(self, namespace: Namespace, name: bytes) -> None:
         """A put without a body that asks for nothing to be there (RFC 9110 section 13.1.2)."""
-        self.put(area.value + b"/" + name, None, only_if_new=True)
+        self.put(namespace.value + b"/" + name, None, only_if_new=True)
 
     def put(self, path: bytes, body: bytes | None, *, only_if_new: bool) -> None:
         """Puts one object. `only_if_new`: raises AlreadyExists or Conflict, as `create` does."""
@@ -94,9 +93,9 @@ class S3Store:
             if not answer.get("ETag", "").strip('"'):
                 raise IncompleteResponse("the answer has no ETag")
 
-    def remove(self, area: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+    def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """One DeleteObjects, or single deletes where the store has none."""
-        folder = f"{self._base}{to_text(area.value)}/"
+        folder = f"{self._base}{to_text(namespace.value)}/"
         stuck = self._delete([folder + to_text(name) for name in names])
         return {key[len(folder) :].encode(): fault for key, fault in stuck.items()}
 
@@ -105,11 +104,11 @@ class S3Store:
         key = self._key(path)
         return any(one != key + "/" for one in self._keys(key + "/", limit=2)) or self._is_object(key)
 
-    def list_directories(self, path: bytes, after: str | None) -> Page:
+    def list_directories(self, path: bytes, token: str | None) -> Page:
         """The common prefixes of a listing that stops at slashes."""
         base = f"{self._key(path)}/" if path else self._base
-        listed = self._list(base, after=after, delimiter="/")
-        return Page([prefix[len(base) : -1].encode() for prefix in listed.prefixes], listed.after)
+        listed = self._list(base, token, delimiter="/")
+        return Page([prefix[len(base) : -1].encode() for prefix in listed.prefixes], listed.next_token)
 
     def exists(self, path: bytes) -> bool:
         """Whether there is such an object."""
@@ -132,14 +131,27 @@ class S3Store:
                 if "ContentLength" in answer:
                     return answer["ContentLength"]
         # HTTP lets a HEAD go without a length (RFC 9110 section 8.6), and its refusal has no code.
-        got = self._get(key)
-        return None if got is None else sum(map(len, self._parts(got, key)))
+        content = self.read(path, _MAX_MEASURED)
+        return None if content is None else len(content)
 
-    def read(self, path: bytes) -> Iterator[bytes] | None:
-        """At most 64 MiB and a byte, in parts of 1 MiB; the connection is let go at the end."""
+    def read(self, path: bytes, limit: int) -> bytes | None:
+        """A GET, of whose body no more than `limit` bytes are read."""
         key = self._key(path)
-        got = self._get(key)
-        return None if got is None else self._parts(got, key)
+        with self._asking("GET", key, write=False):
+            try:
+                answer = self._client.get_object(Bucket=self._bucket, Key=key)
+            except ClientError as error:
+                if missing(error):
+                    return None
+                raise
+            with closing(answer["Body"]) as body:
+                if not answer.get("ETag"):
+                    raise IncompleteResponse("the answer has no ETag")
+                content = bytearray()
+                # To the empty part at the end: only there does botocore compare the length with the header's.
+                while part := body.read(min(_CHUNK_SIZE, limit - len(content))):
+                    content += part
+                return bytes(content)
 
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """One page of objects goes in a call, and with the last one the object at the path itself.
@@ -149,20 +161,20 @@ class S3Store:
         key = self._key(path)
         folder = key + "/"
         listed = self._list(folder, limit=_PAGE)
-        while not listed.keys and listed.after is not None:
-            listed = self._list(folder, after=listed.after, limit=_PAGE)
+        while not listed.keys and listed.next_token is not None:
+            listed = self._list(folder, listed.next_token, limit=_PAGE)
         if not listed.keys and not self._is_object(key):
-            return Removal(found=False, more=False)
+            return Removal(found=False, incomplete=False)
         for marker in (folder + to_text(name) for name in first):
-            if marker in listed.keys or listed.after is not None:
+            if marker in listed.keys or listed.next_token is not None:
                 self._delete_one(marker)
         stuck = self._delete_page(listed, key)
-        while stuck and listed.after is not None:
-            listed = self._list(folder, after=listed.after, limit=_PAGE)
+        while stuck and listed.next_token is not None:
+            listed = self._list(folder, listed.next_token, limit=_PAGE)
             stuck |= self._delete_page(listed, key)
         if stuck:
             raise next(iter(stuck.values()))
-        return Removal(found=True, more=listed.after is not None)
+        return Removal(found=True, incomplete=listed.next_token is not None)
 
     def delete(self, path: bytes) -> None:
         """Deletes one object, where there."""
@@ -189,11 +201,11 @@ class S3Store:
     def _request(self, method: str, key: str) -> str:
         return f"{method} s3://{self._bucket}/{key}"
 
-    def _list(self, prefix: str, *, after: str | None = None, delimiter: str = "", limit: int = 0) -> _Listing:
+    def _list(self, prefix: str, token: str | None = None, *, delimiter: str = "", limit: int = 0) -> _Listing:
         with self._asking("LIST", prefix, write=False):
             request: ListObjectsV2RequestTypeDef = {"Bucket": self._bucket, "Prefix": prefix}
-            if after is not None:
-                request["ContinuationToken"] = after
+            if token is not None:
+                request["ContinuationToken"] = token
             if delimiter:
                 request["Delimiter"] = delimiter
             if limit:
@@ -203,8 +215,8 @@ class S3Store:
                 raise IncompleteResponse("the answer has no IsTruncated")
             keys = [one["Key"] for one in answer.get("Contents", ())]
             prefixes = [one["Prefix"] for one in answer.get("CommonPrefixes", ())]
-            token = answer.get("NextContinuationToken") if answer["IsTruncated"] else None
-            if answer["IsTruncated"] and not token:
+            next_token = answer.get("NextContinuationToken") if answer["IsTruncated"] else None
+            if answer["IsTruncated"] and not next_token:
                 raise IncompleteResponse("the answer has no NextContinuationToken")
             if answer.get("KeyCount") and not keys and not prefixes:
                 raise IncompleteResponse("the answer counts keys and names none")
@@ -213,7 +225,7 @@ class S3Store:
             for key in (*keys, *prefixes):
                 if not key.startswith(prefix):
                     raise PermanentFault(f"{self._request('LIST', prefix)}: the answer is about something else: {key}")
-        return _Listing(keys, prefixes, token)
+        return _Listing(keys, prefixes, next_token)
 
     def _is_object(self, key: str) -> bool:
         # Not a HEAD: some stores answer it for a folder, too.
@@ -221,43 +233,16 @@ class S3Store:
 
     def _keys(self, prefix: str, *, limit: int) -> Iterator[str]:
         """The keys of a listing, as far as they are asked for; `limit` bounds a page, which may well be empty."""
-        after: str | None = None
+        token: str | None = None
         while True:
-            listed = self._list(prefix, after=after, limit=limit)
+            listed = self._list(prefix, token, limit=limit)
             yield from listed.keys
-            if listed.after is None:
+            token = listed.next_token
+            if token is None:
                 return
-            after = listed.after
-
-    def _get(self, key: str) -> GetObjectOutputTypeDef | None:
-        with self._asking("GET", key, write=False):
-            try:
-                answer = self._client.get_object(Bucket=self._bucket, Key=key)
-            except ClientError as error:
-                if missing(error):
-                    return None
-                raise
-            if not answer.get("ETag"):
-                answer["Body"].close()
-                raise IncompleteResponse("the answer has no ETag")
-            return answer
-
-    def _parts(self, got: GetObjectOutputTypeDef, key: str) -> Iterator[bytes]:
-        left = _MOST
-        body = got["Body"]
-        try:
-            while left:
-                with self._asking("GET", key, write=False):
-                    part = body.read(min(_PART, left))
-                if not part:
-                    return
-                left -= len(part)
-                yield part
-        finally:
-            body.close()
 
     def _delete_page(self, listed: _Listing, save: str) -> dict[str, PermanentFault]:
-        return self._delete(listed.keys if listed.after is not None else [*listed.keys, save])
+        return self._delete(listed.keys if listed.next_token is not None else [*listed.keys, save])
 
     def _delete(self, keys: list[str]) -> dict[str, PermanentFault]:
         """Deletes at most 1,000 keys; returns those that the store will not delete, with why."""
