@@ -6,12 +6,12 @@ one lacks something; one that cannot raises FormatError.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from publish.domain import dcp_metadata, safetensors, torch_zip, weight_index
-from publish.domain.entry import MAX_UINT64, to_text
+from publish.domain.entry import to_text
 from publish.domain.errors import FormatError
-from publish.domain.json_document import MAX_BYTES, parse_object
+from publish.domain.json_document import MAX_BYTES, integer_at, parse_object
 from publish.domain.layout import Check, Need
 from publish.domain.ports import Store
 
@@ -50,19 +50,11 @@ def _json(store: Store, need: Need, path: bytes, step: int) -> str | None:
         return "is cut off"
     if need.unset_key and document.get(need.unset_key) is True:
         return f"says that the save is going to be removed ({need.unset_key})"
-    if need.step_key:
-        _expect_step(document, need.step_key, step)
+    if need.step_key and (found := integer_at(document, need.step_key)) != step:
+        raise FormatError(f"{need.step_key} is not the step of the folder: {found}")
     if need.set_key and document.get(need.set_key) is None:
         return f"has no {need.set_key}"
     return None
-
-
-def _expect_step(document: Mapping[str, object], key: str, step: int) -> None:
-    value = document.get(key)
-    if type(value) is not int or abs(value) > MAX_UINT64:
-        raise FormatError(f"no 64-bit integer {key} in it")
-    if value != step:
-        raise FormatError(f"{key} is not the step of the folder: {value}")
 
 
 def _zip(store: Store, path: bytes, size: int) -> str | None:
