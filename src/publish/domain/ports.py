@@ -33,6 +33,26 @@ class Page(NamedTuple):
     next_token: str | None
 
 
+class SavedFile(NamedTuple):
+    """A file of a save."""
+
+    path: bytes
+    """Relative to the save's folder."""
+
+    size: int
+    """In bytes; -1: a symbolic link that leads nowhere."""
+
+    version: str
+    """Changes when the file is written anew."""
+
+
+class FilesPage(NamedTuple):
+    """Part of a listing of files, as `Page` is one of names."""
+
+    files: Sequence[SavedFile]
+    next_token: str | None
+
+
 class Removal(NamedTuple):
     """What one call of `remove_tree` did: whether it found anything, and whether it must be called again."""
 

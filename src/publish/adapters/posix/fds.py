@@ -1,13 +1,20 @@
-"""Descriptors: opened, closed and synced."""
+"""Descriptors: opened, closed and made durable."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+DIRECTORY_ITSELF = DIRECTORY | os.O_NOFOLLOW
+# O_NONBLOCK: a FIFO in a file's place does not hang open(2).
+FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+FILE_ITSELF = FILE | os.O_NOFOLLOW
+
+# fsync(2) of a filesystem that has no such thing, as some on FUSE or CIFS.
+_NO_FSYNC = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 @contextmanager
@@ -26,10 +33,36 @@ def held(descriptor: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def sync_directory(directory: int) -> None:
-    """fsync(2) of a directory; where the filesystem has no such thing (FUSE, CIFS) there is nothing to do."""
-    try:
-        os.fsync(directory)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
-            raise
+class Fsync:
+    """fsync(2), which says once that a filesystem does not know it and goes on."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        """`warn` takes a line for the user."""
+        self._warn = warn
+        self._warned = False
+
+    def __call__(self, descriptor: int) -> None:
+        """Raises OSError for every other failure: EPERM and EACCES as well as EIO."""
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in _NO_FSYNC:
+                raise
+            if not self._warned:
+                self._warned = True
+                self._warn(
+                    "the filesystem of the root does not support fsync, so it is not known "
+                    f"whether what is published survives a power loss: {error.strerror}"
+                )
+
+    def folder(self, path: bytes, above: int) -> None:
+        """Syncs the directory `path` below `above`, unless it has gone or this user may not open it.
+
+        Without permission to read a directory its sync cannot be asked for (open(2), fsync(2)).
+        """
+        try:
+            descriptor = os.open(path, DIRECTORY, dir_fd=above)
+        except (PermissionError, FileNotFoundError, NotADirectoryError):
+            return
+        with held(descriptor):
+            self(descriptor)

@@ -6,25 +6,29 @@ in meanwhile points to is out of reach; at worst the link itself is removed.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
-from publish.adapters.posix.fds import DIRECTORY, opened, sync_directory
+from publish.adapters.posix.faults import final
+from publish.adapters.posix.fds import DIRECTORY, DIRECTORY_ITSELF, Fsync, opened
+from publish.adapters.posix.root import Root
 from publish.domain.entry import to_text
-from publish.domain.errors import ConfigError, PermanentFault, SymlinkInPath
+from publish.domain.errors import PermanentFault, SymlinkInPath
 
-_DIRECTORY_ITSELF = DIRECTORY | os.O_NOFOLLOW
 # Each level holds a descriptor, and a process has 1,024 of them as a rule.
 _DEEPEST = 400
+# On NFS, ESTALE below a folder is what another prune has removed meanwhile (nfs.4).
+_GONE = (errno.ENOENT, errno.ESTALE)
 
 
 class _Missing(Exception):
     """Nothing stands at the path."""
 
 
-def remove(root: bytes, path: bytes, first: Sequence[bytes]) -> bool:
+def remove(root: Root, fsync: Fsync, path: bytes, first: Sequence[bytes]) -> bool:
     """Removes the file or folder at `path`, its files `first` before all others; returns whether it was there.
 
     Raises SymlinkInPath, ConfigError where the root is gone, OSError for a way that cannot be
@@ -33,27 +37,34 @@ def remove(root: bytes, path: bytes, first: Sequence[bytes]) -> bool:
     """
     *above, name = path.split(b"/")
     try:
-        with _down(root, above) as parent:
-            _Removal(parent, path).run(name, first)
-            sync_directory(parent)
+        with _down(root, fsync, above) as parent:
+            _Removal(parent, path, fsync).run(name, first)
+            with final(f"sync the folder of {to_text(path)}"):
+                fsync(parent)
     except _Missing:
+        root.reopen()
         return False
     return True
 
 
 @contextmanager
-def _down(root: bytes, components: Sequence[bytes]) -> Iterator[int]:
-    """The directory that `components` lead to from the root, opened; the root may be a link."""
-    try:
-        directory = os.open(root, DIRECTORY)
-    except FileNotFoundError as error:
-        raise ConfigError(f"the root is not there any more: {to_text(root)}") from error
+def _down(root: Root, fsync: Fsync, components: Sequence[bytes]) -> Iterator[int]:
+    """The directory that `components` lead to from the root, opened.
+
+    Where something is missing on the way, the folder that does not have it is synced: an earlier
+    prune may only have removed it (data.6).
+    """
+    directory = os.open(b".", DIRECTORY, dir_fd=root.fd)
     try:
         for depth, component in enumerate(components, 1):
             below = _enter(directory, component, b"/".join(components[:depth]))
             os.close(directory)
             directory = below
         yield directory
+    except _Missing:
+        with final("sync the folder of a save that is gone"):
+            fsync(directory)
+        raise
     finally:
         os.close(directory)
 
@@ -61,11 +72,13 @@ def _down(root: bytes, components: Sequence[bytes]) -> Iterator[int]:
 def _enter(directory: int, component: bytes, path: bytes) -> int:
     """Opens a directory below; `path` is its path from the root."""
     while True:
-        with suppress(NotADirectoryError):
-            try:
-                return os.open(component, _DIRECTORY_ITSELF, dir_fd=directory)
-            except FileNotFoundError:
+        try:
+            return os.open(component, DIRECTORY_ITSELF, dir_fd=directory)
+        except OSError as error:
+            if error.errno in _GONE:
                 raise _Missing from None
+            if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                raise
         # A link or a file; or a directory again, when it was swapped in the meantime.
         if not stat.S_ISDIR(_mode(directory, component, path)):
             raise _Missing
@@ -75,8 +88,10 @@ def _mode(directory: int, name: bytes, path: bytes) -> int:
     """The mode of what stands there. Raises SymlinkInPath for a link."""
     try:
         mode = os.lstat(name, dir_fd=directory).st_mode
-    except FileNotFoundError:
-        raise _Missing from None
+    except OSError as error:
+        if error.errno in _GONE:
+            raise _Missing from None
+        raise
     if stat.S_ISLNK(mode):
         raise SymlinkInPath(path)
     return mode
@@ -85,9 +100,10 @@ def _mode(directory: int, name: bytes, path: bytes) -> int:
 class _Removal:
     """One save's removal, which carries on past what cannot be removed."""
 
-    def __init__(self, parent: int, path: bytes) -> None:
+    def __init__(self, parent: int, path: bytes, fsync: Fsync) -> None:
         self._parent = parent
         self._path = path
+        self._fsync = fsync
         self._faults: list[tuple[bytes, str]] = []
 
     def run(self, name: bytes, first: Sequence[bytes]) -> None:
@@ -111,22 +127,27 @@ class _Removal:
         for name in names:
             try:
                 os.unlink(name, dir_fd=directory)
-            except (FileNotFoundError, IsADirectoryError):
-                continue
             except OSError as error:
+                if error.errno in (*_GONE, errno.EISDIR):
+                    continue
                 marker = to_text(self._path + b"/" + name)
                 raise PermanentFault(f"{error.strerror}, so nothing of the save is removed: {marker}") from error
-        sync_directory(directory)
+        with final(f"sync {to_text(self._path)}"):
+            self._fsync(directory)
 
     def _empty(self, directory: int, path: bytes, depth: int) -> None:
-        with os.scandir(directory) as scan:
-            members = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan]
+        try:
+            with os.scandir(directory) as scan:
+                members = [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in scan]
+        except OSError as error:
+            self._note(error, path)
+            return
         for name, is_directory in members:
-            below = path + b"/" + os.fsencode(name)
+            below = path + b"/" + name
             if is_directory:
-                self._remove_directory(directory, os.fsencode(name), below, depth + 1)
+                self._remove_directory(directory, name, below, depth + 1)
             else:
-                self._try(os.unlink, directory, os.fsencode(name), below)
+                self._try(os.unlink, directory, name, below)
 
     def _remove_directory(self, parent: int, name: bytes, path: bytes, depth: int) -> None:
         if depth > _DEEPEST:
@@ -134,10 +155,8 @@ class _Removal:
             return
         known = len(self._faults)
         try:
-            with opened(name, _DIRECTORY_ITSELF, parent) as directory:
+            with opened(name, DIRECTORY_ITSELF, parent) as directory:
                 self._empty(directory, path, depth)
-        except FileNotFoundError:
-            return  # another prune was faster
         except NotADirectoryError:
             # Swapped for a link or a file meanwhile, which goes as such.
             self._try(os.unlink, parent, name, path)
@@ -157,10 +176,10 @@ class _Removal:
     def _try(self, act: Callable[..., None], parent: int, name: bytes, path: bytes) -> None:
         try:
             act(name, dir_fd=parent)
-        except FileNotFoundError:
-            return  # another prune was faster
         except OSError as error:
             self._note(error, path)
 
     def _note(self, error: OSError, path: bytes) -> None:
+        if error.errno in _GONE:
+            return  # another prune was faster
         self._faults.append((path, os.strerror(error.errno or 0)))

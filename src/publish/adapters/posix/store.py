@@ -1,24 +1,24 @@
-"""The store on a directory. Each call opens what it needs afresh, so no stale handle answers."""
+"""The store on a directory: each call works below the one descriptor of the root."""
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from publish.adapters.posix.fds import DIRECTORY, held, opened, sync_directory
+from publish.adapters.posix.entries import Entries
+from publish.adapters.posix.faults import STALE, TRANSIENT_ON_READ
+from publish.adapters.posix.fds import Fsync, opened
+from publish.adapters.posix.root import Root
+from publish.adapters.posix.saves import Saves, is_directory, is_file, version_of
 from publish.domain.entry import to_text
-from publish.domain.errors import AlreadyExists, ConfigError, FormatError, PermanentFault, StoreFault
-from publish.domain.ports import Namespace, Page, Removal
+from publish.domain.errors import ConfigError, StoreFault
+from publish.domain.ports import FilesPage, Namespace, Page, Removal
 
-# limits.h; Linux filesystems, NFS, Lustre and GPFS all have this one.
+# limits.h; Linux filesystems, NFS, Lustre and GPFS all have this one, some stacked ones a lower one.
 _NAME_MAX = 255
-_CHUNK_SIZE = 1 << 20
-
-# ESTALE: on NFS, what another node removed while it was looked at.
-_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
+# An entry's name without the path, and base32's 5 bytes in 8 letters.
+_BEFORE_PATH = len(b"%020d-%020d-" % (0, 0))
 
 
 def leads_to(root: bytes) -> Callable[[bytes], bool]:
@@ -35,217 +35,142 @@ def leads_to(root: bytes) -> Callable[[bytes], bool]:
 class PosixStore:
     """The Store port on a directory."""
 
-    def __init__(self, root: bytes) -> None:
-        """`root` is absolute. Raises ConfigError unless it is there and a directory (R4)."""
-        self._root = root
-        self._require_root()
+    def __init__(
+        self, root: bytes, warn: Callable[[str], None] = lambda _line: None, *, outlives_faults: bool = False
+    ) -> None:
+        """`root` is absolute. `warn` takes what the user should know once.
+
+        `outlives_faults`: what may pass, such as EIO on a read, is NotApplied and so may be tried
+        again, as a watch does; otherwise ESTALE alone is (nfs.6).
+        Raises ConfigError unless the root is there and a directory (root.4).
+        """
+        self._root = Root(root, TRANSIENT_ON_READ if outlives_faults else STALE)
+        self._fsync = Fsync(warn)
+        self._entries = Entries(self._root, self._fsync)
+        self._saves = Saves(self._root)
 
     def list_entries(self, namespace: Namespace, token: str | None) -> Page:  # noqa: ARG002  (one page holds all)
         """One scan; a name that goes away meanwhile may be missing."""
-        folder = self._path(namespace.value)
-        with _answered(f"list {to_text(folder)}"):
-            try:
-                with os.scandir(folder) as scan:
-                    return Page([entry.name for entry in scan if _is_regular(entry)], None)
-            except FileNotFoundError:
-                self._require_root()
-                # What is no link may have been made since; it was not there when it was asked for.
-                if os.path.islink(folder):
-                    raise _no_directory(folder) from None
-                return Page([], None)
-            except NotADirectoryError:
-                self._require_root()
-                raise _no_directory(folder) from None
+        with self._answering("list", namespace.value):
+            self._root.check()
+            return Page(self._entries.names(namespace.value), None)
 
     def check_name_length(self, name: bytes) -> None:
-        """NAME_MAX bounds the name; it leaves 133 bytes to the path."""
-        if len(name) > _NAME_MAX:
+        """NAME_MAX bounds the name; 255 leave 133 bytes to the path."""
+        limit = self._name_max()
+        if len(name) > limit:
             raise ConfigError(
-                f"the save's path is too long: its entry would be a file name of {len(name)} bytes "
-                f"and the limit is {_NAME_MAX}, which leaves 133 to the path below the root"
+                f"the save's path is too long: its entry would be a file name of {len(name)} bytes and the limit "
+                f"is {limit}, which leaves {max(0, limit - _BEFORE_PATH) * 5 // 8} to the path below the root"
             )
 
-    def create(self, namespace: Namespace, name: bytes) -> None:
-        """open(2) with O_CREAT and O_EXCL; then the file, its folder and the root are synced.
+    def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
+        """The file, its folder and all above it up to the root are synced.
 
-        The root is synced each time: another process may have made the folder a moment ago.
+        They are each time: another process may have made them a moment ago.
         """
-        folder = self._path(namespace.value)
-        with _answered(f"create {to_text(folder)}/{to_text(name)}"), held(self._open_area(folder)) as directory:
-            taken = not _is_created(directory, name)
-            with _answered("it is there, but may not survive a crash until this is run again"):
-                _sync_file(folder, directory, name)
-                sync_directory(directory)
-                self._sync_root()
-        if taken:
-            raise AlreadyExists(f"there is already: {to_text(name)}")
+        with self._answering("create", os.path.join(namespace.value, name), writes=True):
+            self._entries.create(namespace.value, name, content)
+
+    def read_record(self, namespace: Namespace, name: bytes) -> bytes | None:
+        """At most 64 KiB."""
+        with self._answering("read", os.path.join(namespace.value, name)):
+            return self._entries.read(namespace.value, name)
 
     def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
-        """unlink(2) of each, then one sync of the folder."""
-        faults: dict[bytes, StoreFault] = {}
-        folder = self._path(namespace.value)
-        with _answered(f"remove from {to_text(folder)}"):
-            try:
-                with opened(folder, DIRECTORY) as directory:
-                    for name in names:
-                        try:
-                            os.unlink(name, dir_fd=directory)
-                        except FileNotFoundError:
-                            continue
-                        except OSError as error:
-                            faults[name] = PermanentFault(os.strerror(error.errno or 0))
-                    sync_directory(directory)
-            except FileNotFoundError:
-                self._require_root()
-        return faults
+        """unlink(2) of each, then one sync of the folder, also where none was there."""
+        with self._answering("remove from", namespace.value, writes=True):
+            return self._entries.remove(namespace.value, names)
+
+    def sync_entries(self, namespace: Namespace, names: Sequence[bytes]) -> None:
+        """Each file, then the folders up to the root."""
+        with self._answering("sync", namespace.value):
+            self._entries.sync(namespace.value, names)
 
     def save_exists(self, path: bytes) -> bool:
         """stat(2), links followed: what lies behind one is the user's business (publish.3)."""
-        absolute = self._path(path)
-        with _answered(f"look at {to_text(absolute)}"):
-            try:
-                mode = os.stat(absolute).st_mode
-            except OSError as error:
-                if error.errno in (*_NOT_THERE, errno.ENAMETOOLONG, errno.ELOOP):
-                    return False
-                raise
-        return stat.S_ISDIR(mode) or stat.S_ISREG(mode)
+        with self._answering("look at", path):
+            return self._saves.save_exists(path)
 
     def list_directories(self, path: bytes, token: str | None) -> Page:  # noqa: ARG002  (one page holds all)
         """One scan."""
-        folder = self._path(path)
-        with _answered(f"list {to_text(folder)}"):
-            try:
-                with os.scandir(folder) as scan:
-                    return Page([entry.name for entry in scan if entry.is_dir(follow_symlinks=False)], None)
-            except FileNotFoundError:
-                self._require_root()
-                return Page([], None)
-            except NotADirectoryError:
-                self._require_root()
-                raise ConfigError(f"the folder of the saves is no directory: {to_text(folder)}") from None
+        with self._answering("list", path):
+            return Page(self._saves.names(path, is_directory), None)
+
+    def list_files_in(self, path: bytes, token: str | None) -> Page:  # noqa: ARG002  (one page holds all)
+        """One scan."""
+        with self._answering("list", path):
+            return Page(self._saves.names(path, is_file), None)
+
+    def list_files(self, path: bytes, token: str | None) -> FilesPage:  # noqa: ARG002  (one page holds all)
+        """A walk; a folder is entered through links at most once."""
+        from publish.adapters.posix.tree import files  # noqa: PLC0415  (start-up: verify alone pays for it)
+
+        with self._answering("list", path):
+            return FilesPage(list(files(self._root, path)), None)
 
     def exists(self, path: bytes) -> bool:
         """lstat(2)."""
-        return self._status(path) is not None
+        with self._answering("look at", path):
+            return self._saves.status(path) is not None
 
     def size(self, path: bytes) -> int | None:
         """lstat(2)."""
-        status = self._status(path)
-        return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
+        with self._answering("look at", path):
+            status = self._saves.file_status(path)
+        return None if status is None else status.st_size
+
+    def version(self, path: bytes) -> str | None:
+        """lstat(2): inode, mtime in nanoseconds and size."""
+        with self._answering("look at", path):
+            status = self._saves.file_status(path)
+        return None if status is None else version_of(status)
 
     def read(self, path: bytes, limit: int) -> bytes | None:
-        """open(2) with O_NONBLOCK, so that a FIFO in a file's place does not block it."""
-        try:
-            file = os.open(self._path(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError as error:
-            if error.errno in _NOT_THERE:
-                return None
-            if error.errno in (errno.ELOOP, errno.ENXIO):
-                raise FormatError("not a regular file") from error
-            raise FormatError(f"not readable: {error.strerror}") from error
-        with held(file):
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise FormatError("not a regular file")
-            return _read(file, limit)
+        """open(2) with O_NOFOLLOW and O_NONBLOCK, so that a FIFO in a file's place does not hang it."""
+        with self._answering("read", path):
+            return self._saves.read(path, limit)
+
+    def read_range(self, path: bytes, start: int, length: int) -> bytes:
+        """pread(2), links followed."""
+        with self._answering("read", path):
+            return self._saves.read_range(path, start, length)
+
+    def sync_save(self, path: bytes) -> None:
+        """posix_fadvise(2) for each file, then fsync(2) for each and for the folders up to the root."""
+        from publish.adapters.posix.sync import sync_save  # noqa: PLC0415  (start-up)
+
+        with self._answering("sync", path):
+            sync_save(self._root, self._fsync, path)
+
+    def real_path(self, path: bytes) -> bytes | None:
+        """realpath(3), against every path that leads to the root."""
+        with self._answering("look at", path):
+            return self._saves.real_path(path)
+
+    def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:
+        """lstat(2) of `path`, stat(2) of `reference`."""
+        with self._answering("look at", path):
+            return self._saves.owner_is_trusted(path, reference)
 
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """Goes down one component at a time, each opened from the one above without following links."""
         from publish.adapters.posix.removal import remove  # noqa: PLC0415  (prune alone pays for it)
 
-        with _answered(f"remove {to_text(self._path(path))}"):
-            return Removal(found=remove(self._root, path, first), incomplete=False)
+        with self._answering("remove", path):
+            return Removal(found=remove(self._root, self._fsync, path, first), incomplete=False)
 
-    def _status(self, path: bytes) -> os.stat_result | None:
-        absolute = self._path(path)
-        with _answered(f"look at {to_text(absolute)}"):
+    @contextmanager
+    def _answering(self, what: str, path: bytes, *, writes: bool = False) -> Iterator[None]:
+        with self._root.answering(f"{what} {to_text(self._root.absolute(path))}", writes=writes):
+            yield
+
+    def _name_max(self) -> int:
+        """The limit of the filesystem that holds the entries: `pub` may be a mount point."""
+        with suppress(OSError, ValueError):
             try:
-                return os.lstat(absolute)
-            except OSError as error:
-                if error.errno in _NOT_THERE:
-                    return None
-                raise
-
-    def _path(self, path: bytes) -> bytes:
-        return os.path.join(self._root, path) if path else self._root
-
-    def _open_area(self, folder: bytes) -> int:
-        """A descriptor for the folder of an area, which is made where it is not there."""
-        try:
-            return os.open(folder, DIRECTORY)
-        except FileNotFoundError:
-            self._require_root()
-        except NotADirectoryError:
-            raise _no_directory(folder) from None
-        with suppress(FileExistsError):
-            os.mkdir(folder)
-        try:
-            return os.open(folder, DIRECTORY)
-        except FileNotFoundError:
-            raise _no_directory(folder) from None
-
-    def _sync_root(self) -> None:
-        try:
-            with opened(self._root, DIRECTORY) as root:
-                sync_directory(root)
-        except PermissionError:
-            # Who may not read the root cannot sync it either, nor has it made a folder there.
-            return
-
-    def _require_root(self) -> None:
-        if not os.path.isdir(self._root):
-            raise ConfigError(f"the root is not there or no directory (is it mounted?): {to_text(self._root)}")
-
-
-def _read(file: int, limit: int) -> bytes:
-    content = bytearray()
-    try:
-        while part := os.read(file, min(_CHUNK_SIZE, limit - len(content))):
-            content += part
-    except OSError as error:
-        # A file that another node removed ends where it was read to.
-        if error.errno not in _NOT_THERE:
-            raise FormatError(f"not readable: {error.strerror}") from error
-    return bytes(content)
-
-
-def _is_regular(entry: os.DirEntry[bytes]) -> bool:
-    """Whether it counts; False for one that has gone meanwhile. Raises FormatError for what is no file."""
-    if entry.is_file(follow_symlinks=False):
-        return True
-    if not os.path.lexists(entry.path):
-        return False
-    raise FormatError(f"not a regular file, so no entry: {to_text(entry.path)}")
-
-
-def _is_created(directory: int, name: bytes) -> bool:
-    """Whether the file was made; False: the name is taken."""
-    try:
-        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666, dir_fd=directory))
-    except FileExistsError:
-        return False
-    return True
-
-
-def _sync_file(folder: bytes, directory: int, name: bytes) -> None:
-    """Makes an entry durable, whoever made it: another process may not have come so far.
-
-    Raises FormatError where it is no regular file.
-    """
-    if not stat.S_ISREG(os.lstat(name, dir_fd=directory).st_mode):
-        raise FormatError(f"not a regular file, so no entry: {to_text(folder)}/{to_text(name)}")
-    with suppress(PermissionError), opened(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, directory) as file:
-        os.fsync(file)
-
-
-def _no_directory(folder: bytes) -> FormatError:
-    return FormatError(f"a dangling link, or no directory: {to_text(folder)}")
-
-
-@contextmanager
-def _answered(step: str) -> Iterator[None]:
-    """Turns what the system refuses into the store's refusal of `step`."""
-    try:
-        yield
-    except OSError as error:
-        raise PermanentFault(f"{step}: {error.strerror}") from error
+                with opened(Namespace.PUB.value, os.O_PATH | os.O_CLOEXEC, self._root.fd) as pub:
+                    return os.fpathconf(pub, "PC_NAME_MAX")
+            except FileNotFoundError:
+                return os.fpathconf(self._root.fd, "PC_NAME_MAX")
+        return _NAME_MAX

@@ -1,0 +1,169 @@
+"""The folders that are publish's own: `pub/` and what is in `.publish/`. No link leads into them.
+
+`pub` alone may be a link for reading, where it belongs to the user running or to root: anybody
+else's could lead to another root's log. Nothing is ever written or removed through it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+from publish.adapters.posix.fds import DIRECTORY, DIRECTORY_ITSELF, Fsync, held
+from publish.adapters.posix.root import Root
+from publish.domain.entry import to_text
+from publish.domain.errors import ConfigError, FormatError
+from publish.domain.ports import Namespace
+
+_PUB = Namespace.PUB.value
+
+
+class Chain:
+    """An area and the folders above it, opened; syncing goes from the area up to the root."""
+
+    def __init__(self, root: Root, folders: list[int]) -> None:
+        """`folders`: descriptors, the outermost first and the area last."""
+        self._root = root
+        self._folders = folders
+
+    @property
+    def area(self) -> int:
+        """The area's descriptor."""
+        return self._folders[-1]
+
+    def sync(self, fsync: Fsync) -> None:
+        """Makes the area's names durable, and the area's own in the folders above it."""
+        for folder in reversed(self._folders):
+            fsync(folder)
+        fsync.folder(b".", self._root.fd)
+
+
+@contextmanager
+def reading(root: Root, area: bytes) -> Iterator[int | None]:
+    """The area's descriptor; None: it is not there, which the server was asked for (nfs.1)."""
+    folder = _open_existing(root, area)
+    if folder is None:
+        root.reopen()
+        folder = _open_existing(root, area)
+    if folder is None:
+        yield None
+        return
+    with held(folder):
+        yield folder
+
+
+def _open_existing(root: Root, area: bytes) -> int | None:
+    try:
+        if area == _PUB:
+            return _open_pub(root)
+        with _chain(root, area, make=False) as chain:
+            return os.dup(chain.area)
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def existing(root: Root, area: bytes) -> Iterator[Chain | None]:
+    """The area for a removal, with the folders above it; None: it is not there.
+
+    Raises ConfigError for a link in the place of one of them, or of `pub`.
+    """
+    _refuse_linked_pub(root, area)
+    with ExitStack() as stack:
+        try:
+            chain = stack.enter_context(_chain(root, area, make=False))
+        except FileNotFoundError:
+            root.reopen()
+            chain = None
+        yield chain
+
+
+@contextmanager
+def made(root: Root, area: bytes) -> Iterator[Chain]:
+    """The area for a creation, with the folders above it, made where they are missing.
+
+    Raises ConfigError for a link in the place of one of them, or of `pub`.
+    """
+    _refuse_linked_pub(root, area)
+    with ExitStack() as stack:
+        try:
+            chain = stack.enter_context(_chain(root, area, make=True))
+        except FileNotFoundError:
+            root.reopen()
+            raise
+        yield chain
+
+
+def _refuse_linked_pub(root: Root, area: bytes) -> None:
+    """Raises ConfigError where `pub` is a link: what is removed through it would be another root's.
+
+    A removal's record belongs to an entry in `pub/`, so it is not written beside a linked one either.
+    """
+    if area not in (_PUB, Namespace.PRUNE.value):
+        return
+    with suppress(FileNotFoundError):
+        if stat.S_ISLNK(os.lstat(_PUB, dir_fd=root.fd).st_mode):
+            raise _link(root, _PUB)
+
+
+@contextmanager
+def _chain(root: Root, area: bytes, *, make: bool) -> Iterator[Chain]:
+    """Raises FileNotFoundError where a folder is missing and is not made."""
+    with ExitStack() as stack:
+        above, folders, path = root.fd, [], b""
+        for component in area.split(b"/"):
+            path = os.path.join(path, component)
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(component, dir_fd=above)
+            above = stack.enter_context(held(_open_itself(root, component, above, path)))
+            folders.append(above)
+        yield Chain(root, folders)
+
+
+def _open_itself(root: Root, component: bytes, above: int, path: bytes) -> int:
+    try:
+        return os.open(component, DIRECTORY_ITSELF, dir_fd=above)
+    except OSError as error:
+        if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+            raise
+    if stat.S_ISLNK(os.lstat(component, dir_fd=above).st_mode):
+        raise _link(root, path)
+    raise _not_a_directory(root, path)
+
+
+def _open_pub(root: Root) -> int:
+    """`pub`, also behind a link of a trusted owner."""
+    try:
+        return os.open(_PUB, DIRECTORY_ITSELF, dir_fd=root.fd)
+    except OSError as error:
+        if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+            raise
+    # The link itself is held, so that its owner is the owner of what is followed (open(2), O_PATH).
+    with held(os.open(_PUB, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root.fd)) as link:
+        status = os.fstat(link)
+        if not stat.S_ISLNK(status.st_mode):
+            raise _not_a_directory(root, _PUB)
+        if status.st_uid not in (os.geteuid(), 0):
+            raise ConfigError(
+                f"pub is a symbolic link of another user (uid {status.st_uid}), which is not followed: "
+                f"{to_text(root.absolute(_PUB))}"
+            )
+        target = os.readlink(b"", dir_fd=link)
+    try:
+        return os.open(target, DIRECTORY, dir_fd=root.fd)
+    except (FileNotFoundError, NotADirectoryError):
+        raise _not_a_directory(root, _PUB) from None
+
+
+def _link(root: Root, path: bytes) -> ConfigError:
+    return ConfigError(
+        f"this is a symbolic link, and publish writes and removes nothing through one: {to_text(root.absolute(path))}"
+    )
+
+
+def _not_a_directory(root: Root, path: bytes) -> FormatError:
+    return FormatError(f"a dangling link, or not a directory: {to_text(root.absolute(path))}")

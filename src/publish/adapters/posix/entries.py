@@ -1,0 +1,141 @@
+"""Names in publish's own folders: listed, made exclusively, removed, each durably."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from publish.adapters.posix.areas import existing, made, reading
+from publish.adapters.posix.creation import make_empty, make_with_content
+from publish.adapters.posix.faults import NOT_THERE, final
+from publish.adapters.posix.fds import FILE_ITSELF, Fsync, held, opened
+from publish.adapters.posix.nfs import is_removed_but_open
+from publish.adapters.posix.root import Identity, Root, identity
+from publish.domain.entry import to_text
+from publish.domain.errors import AlreadyExists, ConfigError, FormatError, PermanentFault, StoreFault
+
+_TEMPORARY = b".publish/tmp"
+# A record is a line. What is longer was not written by publish.
+_LONGEST_RECORD = 1 << 16
+
+
+class Entries:
+    """The entries below one root."""
+
+    def __init__(self, root: Root, fsync: Fsync) -> None:
+        self._root = root
+        self._fsync = fsync
+        self._listed: dict[bytes, Identity] = {}
+
+    def names(self, area: bytes) -> list[bytes]:
+        """One scan; a name that goes away meanwhile may be missing."""
+        with reading(self._root, area) as directory:
+            if directory is None:
+                return []
+            self._listed[area] = identity(os.fstat(directory))
+            with os.scandir(directory) as scan:
+                return [name for entry in scan for name in self._counted(area, entry, directory)]
+
+    def create(self, area: bytes, name: bytes, content: bytes) -> None:
+        """Makes `name` with its content, or raises AlreadyExists; durable either way."""
+        with made(self._root, area) as chain:
+            file = self._make(chain.area, name, content)
+            with final("created, but not yet durable (run this again)"):
+                if file is None:
+                    self._sync_existing(area, chain.area, name)
+                else:
+                    with held(file):
+                        self._fsync(file)
+                chain.sync(self._fsync)
+        if file is None:
+            raise AlreadyExists(f"there is already: {to_text(name)}")
+
+    def _make(self, directory: int, name: bytes, content: bytes) -> int | None:
+        if not content:
+            return make_empty(directory, name)
+        with made(self._root, _TEMPORARY) as scratch:
+            return make_with_content(scratch.area, directory, name, content, self._fsync)
+
+    def read(self, area: bytes, name: bytes) -> bytes | None:
+        """A record's content. Raises FormatError for what is not a record."""
+        with reading(self._root, area) as directory:
+            if directory is None:
+                return None
+            try:
+                with opened(name, FILE_ITSELF, directory) as file:
+                    if not stat.S_ISREG(os.fstat(file).st_mode):
+                        raise self._not_regular(area, name)
+                    content = os.read(file, _LONGEST_RECORD)
+            except OSError as error:
+                if error.errno in NOT_THERE:
+                    return None
+                if error.errno in (errno.ELOOP, errno.ENXIO):
+                    raise self._not_regular(area, name) from error
+                raise
+        return content
+
+    def remove(self, area: bytes, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+        """unlink(2) of each, then one sync of the folder: also of what an earlier prune only unlinked (data.6)."""
+        faults: dict[bytes, StoreFault] = {}
+        with existing(self._root, area) as chain:
+            if chain is None:
+                return faults
+            self._require_listed(area, chain.area)
+            for name in names:
+                try:
+                    os.unlink(name, dir_fd=chain.area)
+                except OSError as error:
+                    if error.errno not in NOT_THERE:
+                        faults[name] = PermanentFault(os.strerror(error.errno or 0))
+            with final("removed, but not yet durable (run this again)"):
+                self._fsync(chain.area)
+        return faults
+
+    def sync(self, area: bytes, names: Iterable[bytes]) -> None:
+        """Makes durable what another process may only have made (data.5)."""
+        with existing(self._root, area) as chain:
+            if chain is None:
+                return
+            with final("published, but not yet durable (run this again)"):
+                for name in names:
+                    with suppress(FileNotFoundError):
+                        self._sync_existing(area, chain.area, name)
+                chain.sync(self._fsync)
+
+    def _counted(self, area: bytes, entry: os.DirEntry[str], directory: int) -> Iterator[bytes]:
+        """The entry's name if it counts. Raises FormatError for what is not a regular file (L4)."""
+        name = os.fsencode(entry.name)
+        if name.startswith(b".nfs") and is_removed_but_open(name, directory):
+            return
+        if entry.is_file(follow_symlinks=False):
+            yield name
+            return
+        with suppress(FileNotFoundError):
+            os.lstat(name, dir_fd=directory)
+            raise self._not_regular(area, name)
+
+    def _require_listed(self, area: bytes, directory: int) -> None:
+        """A name is removed only from the folder whose listing had it."""
+        if self._listed.get(area, identity(os.fstat(directory))) != identity(os.fstat(directory)):
+            raise ConfigError(
+                f"the folder was replaced by another while it was in use: {to_text(self._root.absolute(area))}"
+            )
+
+    def _sync_existing(self, area: bytes, directory: int, name: bytes) -> None:
+        """Raises FormatError where it is not a regular file."""
+        if not stat.S_ISREG(os.lstat(name, dir_fd=directory).st_mode):
+            raise self._not_regular(area, name)
+        try:
+            file = os.open(name, FILE_ITSELF, dir_fd=directory)
+        except PermissionError:
+            # Another user's entry whose mode forbids it. Its name is what counts, and the folder has that.
+            return
+        with held(file):
+            self._fsync(file)
+
+    def _not_regular(self, area: bytes, name: bytes) -> FormatError:
+        path = self._root.absolute(os.path.join(area, name))
+        return FormatError(f"not a regular file, so not an entry: {to_text(path)}")

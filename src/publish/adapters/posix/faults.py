@@ -1,0 +1,37 @@
+"""What an errno means for the caller."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+from publish.domain.errors import NotApplied, OutcomeUnknown, PermanentFault, StoreFault
+
+# ESTALE: on NFS, what another node removed while it was looked at. ENAMETOOLONG: nothing can be there.
+NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.ENAMETOOLONG)
+
+TRANSIENT_ON_READ = frozenset(
+    (errno.ESTALE, errno.ETIMEDOUT, errno.EIO, errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+)
+"""What may pass: a server that restarts, a node short of memory or descriptors (nfs.6)."""
+
+STALE = frozenset((errno.ESTALE,))
+"""What the NFS client itself could not mend by asking once more."""
+
+
+def to_fault(step: str, error: OSError, transient: Collection[int], *, writes: bool) -> StoreFault:
+    """The fault for `step`; `writes`: it may have had its effect, as on NFS when a reply is lost."""
+    message = f"{step}: {error.strerror}"
+    if error.errno not in transient or (writes and error.errno == errno.EIO):
+        return PermanentFault(message)
+    return OutcomeUnknown(message) if writes else NotApplied(message)
+
+
+@contextmanager
+def final(step: str) -> Iterator[None]:
+    """Every OSError inside is PermanentFault: for syncs, which must not be tried again (fsync(2), EIO)."""
+    try:
+        yield
+    except OSError as error:
+        raise PermanentFault(f"{step}: {error.strerror}") from error

@@ -1,0 +1,29 @@
+"""What the Linux NFS client leaves in a directory: looked at only when such a name is met."""
+
+from __future__ import annotations
+
+import os
+import re
+
+# fs/nfs/unlink.c: a file that was removed while a process of this node had it open.
+_SILLY_NAME = re.compile(rb"\.nfs[0-9a-fA-F]{24}\Z")
+_MOUNTS = "/proc/self/mountinfo"
+
+
+def is_removed_but_open(name: bytes, directory: int) -> bool:
+    """Whether `name` in the opened `directory` is a removed file that a process still reads (nfs.3)."""
+    return _SILLY_NAME.match(name) is not None and _is_on_nfs(os.fstat(directory).st_dev)
+
+
+def _is_on_nfs(device: int) -> bool:
+    """Whether the filesystem of a device number is NFS, by the table of mounts (proc_pid_mountinfo(5))."""
+    number = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        with open(_MOUNTS, encoding="utf-8", errors="surrogateescape") as mounts:
+            for line in mounts:
+                fields, _, kind = line.partition(" - ")
+                if fields.split()[2] == number:
+                    return kind.split()[0] in ("nfs", "nfs4")
+    except OSError:
+        return False
+    return False
