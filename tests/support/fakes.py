@@ -14,7 +14,7 @@ from publish.domain.errors import (
     StoreFault,
     SymlinkInPath,
 )
-from publish.domain.ports import Namespace, Page, Removal
+from publish.domain.ports import FilesPage, Namespace, Page, Removal, SavedFile
 
 NAME_LIMIT = 255
 
@@ -27,6 +27,7 @@ class FakeStore:
         self.files: dict[bytes, bytes] = {}
         self.links: set[bytes] = set()
         self.stuck: set[bytes] = set()
+        self.rewritten: dict[bytes, int] = {}
         self.page_size = page_size
 
     def list_entries(self, namespace: Namespace, token: str | None) -> Page:
@@ -53,6 +54,30 @@ class FakeStore:
         inside = path + b"/" if path else b""
         below = (file[len(inside) :] for file in self.files if file.startswith(inside))
         return self._page(sorted({rest.split(b"/")[0] for rest in below if b"/" in rest}), token)
+
+    def list_files_in(self, path: bytes, token: str | None) -> Page:
+        inside = path + b"/" if path else b""
+        names = (file[len(inside) :] for file in self.files if file.startswith(inside))
+        return self._page(sorted(name for name in names if b"/" not in name), token)
+
+    def list_files(self, path: bytes, token: str | None) -> FilesPage:
+        page = self._page(sorted(self._inside(path)), token)
+        found = [SavedFile(file[len(path) + 1 :], len(self.files[file]), self._version(file)) for file in page.names]
+        return FilesPage(found, page.next_token)
+
+    def version(self, path: bytes) -> str | None:
+        return self._version(path) if path in self.files else None
+
+    def _version(self, path: bytes) -> str:
+        """That of an ETag: the same content is the same version, unless a test says that it was written anew."""
+        return f"{self.files[path]!r}{self.rewritten.get(path, 0)}"
+
+    def read_range(self, path: bytes, start: int, length: int) -> bytes:
+        if path not in self.files:
+            raise FormatError("not there")
+        content = self.files[path]
+        first = start if start >= 0 else max(0, len(content) + start)
+        return content[first : first + length]
 
     def exists(self, path: bytes) -> bool:
         return self.save_exists(path)
@@ -127,12 +152,16 @@ class FakeReport:
     def __init__(self) -> None:
         self.said: list[tuple[str, object]] = []
         self.progressed: list[tuple[int, int]] = []
+        self.notes: list[str] = []
 
     def published(self, entry: Entry) -> None:
         self.said.append(("published", entry))
 
     def already(self, entry: Entry) -> None:
         self.said.append(("already", entry))
+
+    def note(self, line: str) -> None:
+        self.notes.append(line)
 
     def removed(self, path: bytes) -> None:
         self.said.append(("removed", path))

@@ -140,7 +140,9 @@ class _Filesystem:
             case "mkdir":
                 self._note("mkdir", paths[0])
             case "symlink":
-                self._note("symlink", self._absolute(folders[0] if folders else b"", strings[1]), os.fsdecode(strings[0]))
+                self._note(
+                    "symlink", self._absolute(folders[0] if folders else b"", strings[1]), os.fsdecode(strings[0])
+                )
             case "link":
                 self._files[paths[1]] = self._files[paths[0]]
                 self._note("link", paths[1], os.fsdecode(os.path.relpath(paths[0], self._saves)))
@@ -167,6 +169,12 @@ class _Filesystem:
 
     def expect_as_on_disk(self, saves: Path) -> None:
         """That nothing was written in a way that strace does not show (a mapping)."""
-        on_disk = {os.fsencode(path.resolve()): path.read_bytes() for path in saves.rglob("*") if path.is_file() and not path.is_symlink()}
+        on_disk = {
+            os.fsencode(path.resolve()): path.read_bytes()
+            for path in saves.rglob("*")
+            if path.is_file() and not path.is_symlink()
+        }
         ours = {path: bytes(content) for path, content in self._files.items() if self._is_inside(path)}
-        assert ours == on_disk, sorted(path for path in on_disk.keys() | ours.keys() if on_disk.get(path) != ours.get(path))
+        assert ours == on_disk, sorted(
+            path for path in on_disk.keys() | ours.keys() if on_disk.get(path) != ours.get(path)
+        )

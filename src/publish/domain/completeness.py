@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 
 from publish.domain import file_checks
 from publish.domain.entry import to_text
@@ -16,7 +17,7 @@ from publish.domain.errors import FormatError
 from publish.domain.layout import ITSELF, Check, Layout, Need, Save, Tracker
 from publish.domain.listing import pages, saved_files
 from publish.domain.ports import SavedFile, Store
-from publish.domain.rank_sets import missing_ranks
+from publish.domain.rank_sets import missing
 
 _TRACKER_BYTES = 4096
 
@@ -27,6 +28,14 @@ def lack(store: Store, layout: Layout, save: Save) -> str | None:
     Raises FormatError, which names the file in the save and its fault, for a save that can never be complete.
     """
     return next(_Look(store, layout, save).lacks(), None)
+
+
+def marker_versions(store: Store, layout: Layout, save: Save) -> dict[bytes, str]:
+    """The versions of the files that the save is complete with, as far as they are there."""
+    look = _Look(store, layout, save)
+    names = (name for need in layout.needs for name in look.names_of(need))
+    versions = ((name, store.version(_join(save.path, name))) for name in names)
+    return {name: version for name, version in versions if version is not None}
 
 
 class _Look:
@@ -56,19 +65,29 @@ class _Look:
 
     def _lacks_of(self, need: Need) -> Iterator[str]:
         if need.check is Check.RANKS:
-            ranks = missing_ranks([file.path for file in self._matching(need.pattern)], self._layout.ranks)
-            if ranks:
-                yield f"{to_text(need.pattern)}: {ranks}"
+            yield from self._lacks_of_ranks(need.pattern)
             return
-        for name in self._names_of(need):
+        for name in self.names_of(need):
             try:
-                lacking = file_checks.lack(self._store, need, _join(self._save.path, name), self._save.step)
+                lacking = file_checks.lack(self._store, need, _join(self._save.path, name), self._save.step, self._size)
             except FormatError as fault:
                 raise FormatError(f"{to_text(name)}: {fault}") from fault
             if lacking:
                 yield f"{to_text(name or self._save.name)} {lacking}"
 
-    def _names_of(self, need: Need) -> list[bytes]:
+    def _lacks_of_ranks(self, pattern: bytes) -> Iterator[str]:
+        """What the names of the files that match say is missing."""
+        found = self._matching(pattern)
+        expected = self._layout.ranks
+        if not found:
+            yield f"{to_text(pattern)} is not there"
+        elif expected is not None and len(found) != expected:
+            yield f"{to_text(pattern)} matches {len(found)} files instead of {expected}"
+        for lacking in missing(file.path for file in found):
+            yield f"{to_text(lacking.file)}: {lacking.why}"
+        yield from (f"{to_text(file.path)} is empty" for file in found if file.size <= 0)
+
+    def names_of(self, need: Need) -> list[bytes]:
         """The paths in the save of the files that must pass a check; b"" for the save itself."""
         if need.pattern == ITSELF:
             return [b""]
@@ -83,6 +102,13 @@ class _Look:
     def _matching(self, pattern: bytes) -> list[SavedFile]:
         return [file for file in self._files if _glob(pattern).fullmatch(file.path)]
 
+    def _size(self, path: bytes) -> int | None:
+        return self._sizes.get(path[len(self._save.path) + 1 :])
+
+    @cached_property
+    def _sizes(self) -> dict[bytes, int]:
+        return {file.path: file.size for file in self._files}
+
     @cached_property
     def _files(self) -> list[SavedFile]:
         return list(saved_files(self._store, self._save.path))
@@ -94,7 +120,7 @@ class _Look:
             return self._store.exists(_join(folder, name))
         names = pages(lambda token: self._store.list_directories(folder, token))
         files = pages(lambda token: self._store.list_files_in(folder, token))
-        return any(_glob(name).fullmatch(other) for found in (names, files) for other in found)
+        return any(_glob(name).fullmatch(other) for other in chain(names, files))
 
 
 def _glob(pattern: bytes) -> re.Pattern[bytes]:

@@ -30,15 +30,18 @@ def lack(store: Store, need: Need, path: bytes, step: int, sizes: Sizes) -> str 
         return ABSENT
     if size == 0 and need.check is not Check.ANY:
         return "is empty"
-    match need.check:
-        case Check.ZIP:
-            return _zip(store, path, size)
-        case Check.DCP:
-            return _dcp(store, path, sizes)
-        case Check.INDEX:
-            return _index(store, path, sizes)
-        case _:
-            return None
+    try:
+        match need.check:
+            case Check.ZIP:
+                return _zip(store, path, size)
+            case Check.DCP:
+                return _dcp(store, path, sizes)
+            case Check.INDEX:
+                return _index(store, path, sizes)
+            case _:
+                return None
+    except FormatError as fault:
+        return f"is not readable: {fault}"
 
 
 def _json(store: Store, need: Need, path: bytes, step: int) -> str | None:
@@ -94,11 +97,7 @@ def _dcp(store: Store, path: bytes, sizes: Sizes) -> str | None:
         return ABSENT
     if len(content) > dcp_metadata.MAX_BYTES:
         return None
-    try:
-        ends = dcp_metadata.file_ends(content)
-    except FormatError as fault:
-        return f"is not readable: {fault}"
-    for name, end in sorted(ends.items()):
+    for name, end in sorted(dcp_metadata.file_ends(content).items()):
         size = sizes(_beside(path, name.encode("utf-8", "surrogateescape")))
         if size is None or size < end:
             return f"names {name}, which " + (ABSENT if size is None else f"has {size} of {end} bytes")

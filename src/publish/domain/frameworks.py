@@ -55,7 +55,18 @@ _DCP = Framework(
     "dcp",
     (
         Layout(
-            ("N", "step-N", "step_N", "stepN", "global_step_N", "checkpoint_N", "ckpt-N", "iteration=N", "epE-baN", "epoch=E-step=N"),
+            (
+                "N",
+                "step-N",
+                "step_N",
+                "stepN",
+                "global_step_N",
+                "checkpoint_N",
+                "ckpt-N",
+                "iteration=N",
+                "epE-baN",
+                "epoch=E-step=N",
+            ),
             re.compile(
                 # Megatron's own names are left to its own row: its .metadata is not its last file.
                 rb"(?!iter_[0-9]{7})"
@@ -159,7 +170,7 @@ _OLMO = Framework(
     (
         Layout(("stepN",), re.compile(rb"step" + _STEP), _OLMO_NEEDS, where=Where.DIRECTORY),
         # A synchronous save to a URL uploads each rank's train state without a barrier before the marker.
-        Layout(("stepN",), re.compile(rb"step" + _STEP), _OLMO_NEEDS, settle=True, where=Where.S3),
+        Layout(("stepN",), re.compile(rb"step" + _STEP), _OLMO_NEEDS, settle=True, where=Where.OBJECT_STORE),
     ),
     "OLMo-core",
 )
@@ -183,7 +194,7 @@ _ORBAX_ROWS = Framework(
             _ORBAX,
             (_ORBAX_MARKER, Need(b"commit_success.txt", Check.FULL)),
             forbids=_ORBAX_FORBIDS,
-            where=Where.S3,
+            where=Where.OBJECT_STORE,
         ),
     ),
     "Orbax (also MaxText)",
@@ -246,7 +257,9 @@ FRAMEWORKS = {
 }  # fmt: skip
 
 
-def markers() -> tuple[bytes, ...]:
-    """The files that say a save is complete: the first to go when one is removed (prune.6)."""
-    layouts = (layout for framework in FRAMEWORKS.values() for layout in framework.layouts)
-    return tuple(dict.fromkeys(marker for layout in layouts for marker in layout.markers))
+MARKERS = tuple(
+    dict.fromkeys(
+        marker for framework in FRAMEWORKS.values() for layout in framework.layouts for marker in layout.markers
+    )
+)
+"""The files directly in a save that say it is complete: the first to go when it is removed (prune.6)."""

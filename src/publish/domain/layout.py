@@ -7,6 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from publish.domain.entry import MAX_UINT64
+from publish.domain.errors import ConfigError
 
 
 class Check(Enum):
@@ -61,11 +62,11 @@ class Tracker(NamedTuple):
 
 
 class Where(Enum):
-    """The kinds of root that a layout can be told on."""
+    """The kinds of root on which a layout is safe to tell."""
 
     ANYWHERE = "anywhere"
-    DIRECTORY = "directory"
-    S3 = "S3"
+    DIRECTORY = "on a directory"
+    OBJECT_STORE = "on S3"
 
 
 class Layout(NamedTuple):
@@ -144,3 +145,17 @@ class Framework(NamedTuple):
     def shortest(self) -> bytes:
         """As short as the name of a save can be."""
         return min((layout.shortest for layout in self.layouts), key=len)
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """How people write the names of such saves."""
+        return tuple(dict.fromkeys(form for layout in self.layouts for form in layout.forms))
+
+    def layouts_on(self, where: Where) -> tuple[Layout, ...]:
+        """The layouts for a kind of root. Raises ConfigError if there is none."""
+        layouts = tuple(layout for layout in self.layouts if layout.where in (Where.ANYWHERE, where))
+        if not layouts:
+            raise ConfigError(
+                f"complete saves cannot be told {where.value} (publish them from inside the training): {self.name}"
+            )
+        return layouts

@@ -99,16 +99,31 @@ class Store(Protocol):
         `path` is not a folder.
         """
 
+    def list_files_in(self, path: bytes, token: str | None) -> Page:
+        """Names of the regular files directly in `path`; symbolic links are not listed. As `list_directories`."""
+
+    def list_files(self, path: bytes, token: str | None) -> FilesPage:
+        """Every file of a save, in folders below it too; links are followed."""
+
     def exists(self, path: bytes) -> bool:
         """Whether a path exists: a file, or anything else that the store can hold."""
 
     def size(self, path: bytes) -> int | None:
         """The size of a regular file in bytes; None if there is no such file."""
 
+    def version(self, path: bytes) -> str | None:
+        """Changes when a regular file is written anew; None if there is no such file."""
+
     def read(self, path: bytes, limit: int) -> bytes | None:
         """The first `limit` bytes of a regular file; None if nothing exists there.
 
         Raises FormatError for a file that is not regular or not readable.
+        """
+
+    def read_range(self, path: bytes, start: int, length: int) -> bytes:
+        """`length` bytes of a regular file from `start`, which counts from the end if it is below 0.
+
+        Fewer at the file's end. Raises FormatError for a file that is not there, regular or readable.
         """
 
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
@@ -158,6 +173,9 @@ class Report(Protocol):
 
     def already(self, entry: Entry) -> None:
         """The publication existed before."""
+
+    def note(self, line: str) -> None:
+        """Something that the user should know while a command runs; neither an answer nor an error."""
 
     def removed(self, path: bytes) -> None:
         """A save existed and has been removed."""

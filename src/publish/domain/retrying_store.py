@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from publish.domain.entry import to_text
 from publish.domain.errors import Conflict, CredentialsRejected, OutcomeUnknown, StoreFault, TimedOut
-from publish.domain.ports import Clock, Namespace, Page, Random, Removal, Store
+from publish.domain.ports import Clock, FilesPage, Namespace, Page, Random, Removal, Store
 from publish.domain.retry import Attempts, RetryLimits, next_wait
 
 T = TypeVar("T")
@@ -123,6 +123,15 @@ class RetryingStore:
         step = f"list {to_text(path)}/" if path else "list the root"
         return self.retry(step, lambda: self._store.list_directories(path, token))
 
+    def list_files_in(self, path: bytes, token: str | None) -> Page:
+        """`Store.list_files_in`, retried."""
+        step = f"list {to_text(path)}/" if path else "list the root"
+        return self.retry(step, lambda: self._store.list_files_in(path, token))
+
+    def list_files(self, path: bytes, token: str | None) -> FilesPage:
+        """`Store.list_files`, retried."""
+        return self.retry(f"list {to_text(path)}/", lambda: self._store.list_files(path, token))
+
     def exists(self, path: bytes) -> bool:
         """`Store.exists`, retried."""
         return self.retry(f"look for {to_text(path)}", lambda: self._store.exists(path))
@@ -131,9 +140,17 @@ class RetryingStore:
         """`Store.size`, retried."""
         return self.retry(f"look for {to_text(path)}", lambda: self._store.size(path))
 
+    def version(self, path: bytes) -> str | None:
+        """`Store.version`, retried."""
+        return self.retry(f"look for {to_text(path)}", lambda: self._store.version(path))
+
     def read(self, path: bytes, limit: int) -> bytes | None:
         """`Store.read`, retried from the start."""
         return self.retry(f"read {to_text(path)}", lambda: self._store.read(path, limit))
+
+    def read_range(self, path: bytes, start: int, length: int) -> bytes:
+        """`Store.read_range`, retried."""
+        return self.retry(f"read {to_text(path)}", lambda: self._store.read_range(path, start, length))
 
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """`Store.remove_tree`, retried; `found` is true if any attempt may have removed something."""
