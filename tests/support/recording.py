@@ -1,7 +1,8 @@
 """A save as the sequence of file operations that made it, which can be replayed one by one.
 
 A recording is a gzipped file with one JSON array a line: the operation, its path (relative to the
-folder of the saves), and what it takes. Data are base64.
+folder of the saves), and what it takes. Data are base64. `place` renames a file to its place that was
+written elsewhere on the same filesystem.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,12 @@ def apply(operation: Operation, saves: Path) -> None:
             path.rmdir()
         case "symlink":
             path.symlink_to(rest[0])
+        case "link":
+            path.hardlink_to(saves / rest[0])
+        case "place":
+            elsewhere = saves.parent / "elsewhere"
+            elsewhere.write_bytes(base64.b64decode(rest[0]))
+            elsewhere.rename(path)
         case _:
             raise AssertionError(f"not an operation: {operation}")
 
@@ -62,8 +68,3 @@ def replay(operations: list[Operation], saves: Path) -> Iterator[Operation]:
     for operation in operations:
         apply(operation, saves)
         yield operation
-
-
-def clear(saves: Path) -> None:
-    shutil.rmtree(saves)
-    saves.mkdir()

@@ -101,7 +101,7 @@ class _Filesystem:
             self._positions[number, path] = len(self._files[path])
 
     def _write(self, path: bytes, position: int, data: bytes) -> None:
-        if path not in self._files:
+        if path not in self._files or not data:
             return
         content = self._files[path]
         content.extend(bytes(max(0, position - len(content))))
@@ -111,7 +111,7 @@ class _Filesystem:
     def _copy(self, name: str, descriptors: list[tuple[str, bytes]], count: int) -> None:
         out, source = descriptors if name == "sendfile" else descriptors[::-1]
         position = self._positions.get(out, 0)
-        content = self._files.get(source[1], bytearray())
+        content = self._files[source[1]] if source[1] in self._files else Path(os.fsdecode(source[1])).read_bytes()
         self._write(out[1], position, bytes(content[position : position + count]))
         self._positions[out] = position + count
 
