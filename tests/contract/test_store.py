@@ -10,7 +10,7 @@ from publish.domain.entry import Entry
 from publish.domain.errors import AlreadyExists, ConfigError, Conflict, FormatError, OutcomeUnknown
 from publish.domain.frameworks import MARKERS
 from publish.domain.listing import pages
-from publish.domain.ports import Namespace, Store
+from publish.domain.ports import Namespace, SavedFile, Store
 from publish.domain.prune import prune
 from publish.domain.publish import publish_save
 from publish.domain.resolve import latest
@@ -237,3 +237,123 @@ def test_a_run_is_published_resolved_and_pruned(fresh_root: FreshRoot) -> None:
         f"pub/{entries[-1].name.decode()}",
     ]
     assert latest(store) == entries[-1]
+
+
+@pytest.mark.parametrize("namespace", Namespace)
+def test_a_record_holds_what_its_creator_wrote(store: Store, namespace: Namespace) -> None:
+    """begin.4."""
+    assert store.read_record(namespace, b"a") is None
+    store.create(namespace, b"a", b"7 -\n")
+    with pytest.raises(AlreadyExists):
+        store.create(namespace, b"a", b"8 -\n")
+    store.create(namespace, b"empty")
+    assert store.read_record(namespace, b"a") == b"7 -\n"
+    assert store.read_record(namespace, b"empty") == b""
+    assert store.read_record(namespace, b"other") is None
+    assert names(store, namespace) == [b"a", b"empty"]
+
+
+def test_of_racing_creators_all_read_the_content_of_the_one_that_wins(fresh_root: FreshRoot) -> None:
+    """begin.4."""
+    stores = [fresh_root.store() for _ in range(8)]
+
+    def create(number: int) -> bytes | None:
+        while True:
+            try:
+                stores[number].create(Namespace.PRUNE, b"a", b"%d" % number)
+            except AlreadyExists:
+                return stores[number].read_record(Namespace.PRUNE, b"a")
+            except (Conflict, OutcomeUnknown):
+                continue
+            return b"%d" % number
+
+    with ThreadPoolExecutor(len(stores)) as pool:
+        assert len(set(pool.map(create, range(8)))) == 1
+
+
+def files(store: Store, path: bytes) -> dict[bytes, tuple[int, str]]:
+    found: list[SavedFile] = []
+    token: str | None = None
+    while True:
+        page = store.list_files(path, token)
+        found += page.files
+        token = page.next_token
+        if token is None:
+            assert len({file.path for file in found}) == len(found)
+            return {file.path: (file.size, file.version) for file in found}
+
+
+def test_every_file_of_a_save_is_listed_with_its_size(fresh_root: FreshRoot, store: Store) -> None:
+    """verify.1."""
+    fresh_root.fill("run/1/a", "run/1/deep/b", body=b"abc")
+    fresh_root.fill("run/1/empty", body=b"")
+    fresh_root.fill("run/10/x", "run/1.ckpt")
+    found = files(store, b"run/1")
+    assert {path: size for path, (size, _) in found.items()} == {b"a": 3, b"deep/b": 3, b"empty": 0}
+    assert found[b"deep/b"][1] == store.version(b"run/1/deep/b")
+    assert files(store, b"run/2") == {}
+    assert files(store, b"run/1.ckpt") == {}
+
+
+def test_a_save_of_more_files_than_a_page_is_listed(fresh_root: FreshRoot, store: Store) -> None:
+    """verify.1."""
+    fresh_root.fill(*(f"run/1/{number:04}" for number in range(1005)))
+    assert len(files(store, b"run/1")) == 1005
+
+
+def test_files_are_listed_by_their_names(fresh_root: FreshRoot, store: Store) -> None:
+    """watch.1: saves that are one file."""
+    fresh_root.fill("run/last.ckpt", "run/a.ckpt", "run/folder/x", "runner", "top")
+    assert sorted(pages(lambda token: store.list_files_in(b"run", token))) == [b"a.ckpt", b"last.ckpt"]
+    assert sorted(pages(lambda token: store.list_files_in(b"", token))) == [b"runner", b"top"]
+    assert sorted(pages(lambda token: store.list_files_in(b"not/there", token))) == []
+
+
+def test_the_version_of_a_file_tells_whether_it_was_written_anew(fresh_root: FreshRoot, store: Store) -> None:
+    """watch.9."""
+    fresh_root.fill("s/.metadata", body=b"one")
+    first = store.version(b"s/.metadata")
+    assert first == store.version(b"s/.metadata") is not None
+    fresh_root.fill("s/.metadata", body=b"other")
+    assert store.version(b"s/.metadata") != first
+    assert store.version(b"s") is None
+    assert store.version(b"s/.meta") is None
+
+
+@pytest.mark.parametrize(
+    ("start", "length", "part"),
+    [(0, 4, b"0123"), (2, 3, b"234"), (8, 98, b"89"), (10, 5, b""), (20, 5, b""), (-3, 98, b"789"), (-3, 2, b"78"),
+     (-98, 98, b"0123456789")],
+)  # fmt: skip
+def test_a_part_of_a_file_is_read(fresh_root: FreshRoot, store: Store, start: int, length: int, part: bytes) -> None:
+    """verify.1."""
+    fresh_root.fill("s/weights", body=b"0123456789")
+    assert store.read_range(b"s/weights", start, length) == part
+
+
+def test_a_part_of_what_is_empty_or_not_there(fresh_root: FreshRoot, store: Store) -> None:
+    """verify.1."""
+    fresh_root.fill("s/empty", body=b"")
+    for start in (-98, 0, 5):
+        assert store.read_range(b"s/empty", start, 98) == b""
+        with pytest.raises(FormatError, match="not there"):
+            store.read_range(b"s/other", start, 98)
+
+
+def test_a_save_and_its_entries_are_synced_whether_they_are_there_or_not(fresh_root: FreshRoot, store: Store) -> None:
+    """data.1, data.3, data.5."""
+    fresh_root.fill("run/1/a", "run/1/deep/b", "run/1.ckpt")
+    store.create(Namespace.PUB, NAME)
+    for path in (b"run/1", b"run/1.ckpt", b"run/2"):
+        store.sync_save(path)
+    store.sync_entries(Namespace.PUB, [NAME, b"other"])
+    store.sync_entries(Namespace.PRUNE, [NAME])
+    assert names(store) == [NAME]
+
+
+def test_what_the_user_wrote_leads_to_itself_and_is_trusted(fresh_root: FreshRoot, store: Store) -> None:
+    """alias.1."""
+    fresh_root.fill("run/1/a")
+    assert store.real_path(b"run/1") == b"run/1"
+    assert store.owner_is_trusted(b"run/1", b"run")
+    assert store.owner_is_trusted(b"run/2", b"run")

@@ -143,10 +143,10 @@ def test_a_removal_that_cannot_be_recorded_is_not_begun() -> None:
     """prune.5, prune.7."""
 
     class Full(FakeStore):
-        def create(self, area: Namespace, name: bytes) -> None:
+        def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
             if name == first.name:
                 raise PermanentFault("quota")
-            super().create(area, name)
+            super().create(namespace, name, content)
 
     store = Full()
     first = save(store, 1, 1, b"run/1")

@@ -96,10 +96,10 @@ def failing(faults: list[StoreFault]) -> FakeStore:
     """A store whose `create` raises the faults first, one a call."""
 
     class Failing(FakeStore):
-        def create(self, namespace: Namespace, name: bytes) -> None:
+        def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
             if faults:
                 raise faults.pop(0)
-            super().create(namespace, name)
+            super().create(namespace, name, content)
 
     return Failing()
 

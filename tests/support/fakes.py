@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from publish.domain.entry import Entry
@@ -23,11 +24,13 @@ class FakeStore:
     """A Store in memory: files by path, folders as their paths imply, as on S3."""
 
     def __init__(self, page_size: int = 1000) -> None:
-        self.areas: dict[Namespace, set[bytes]] = {Namespace.PUB: set(), Namespace.PRUNE: set()}
+        self.areas: dict[Namespace, set[bytes]] = {namespace: set() for namespace in Namespace}
+        self.records: dict[tuple[Namespace, bytes], bytes] = {}
         self.files: dict[bytes, bytes] = {}
+        self.synced: list[bytes] = []
+        self.foreign: set[bytes] = set()
         self.links: set[bytes] = set()
         self.stuck: set[bytes] = set()
-        self.rewritten: dict[bytes, int] = {}
         self.page_size = page_size
 
     def list_entries(self, namespace: Namespace, token: str | None) -> Page:
@@ -37,10 +40,17 @@ class FakeStore:
         if len(name) > NAME_LIMIT:
             raise ConfigError(f"over {NAME_LIMIT} bytes: {len(name)}")
 
-    def create(self, namespace: Namespace, name: bytes) -> None:
+    def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
         if name in self.areas[namespace]:
             raise AlreadyExists("taken")
         self.areas[namespace].add(name)
+        self.records[namespace, name] = content
+
+    def read_record(self, namespace: Namespace, name: bytes) -> bytes | None:
+        return self.records.get((namespace, name), b"") if name in self.areas[namespace] else None
+
+    def sync_entries(self, namespace: Namespace, names: Sequence[bytes]) -> None:
+        self.synced += [namespace.value + b"/" + name for name in names]
 
     def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         faults = {name: PermanentFault("stuck") for name in names if name in self.stuck}
@@ -57,27 +67,13 @@ class FakeStore:
 
     def list_files_in(self, path: bytes, token: str | None) -> Page:
         inside = path + b"/" if path else b""
-        names = (file[len(inside) :] for file in self.files if file.startswith(inside))
-        return self._page(sorted(name for name in names if b"/" not in name), token)
+        below = (file[len(inside) :] for file in self.files if file.startswith(inside))
+        return self._page(sorted(rest for rest in below if b"/" not in rest), token)
 
     def list_files(self, path: bytes, token: str | None) -> FilesPage:
         page = self._page(sorted(self._inside(path)), token)
-        found = [SavedFile(file[len(path) + 1 :], len(self.files[file]), self._version(file)) for file in page.names]
-        return FilesPage(found, page.next_token)
-
-    def version(self, path: bytes) -> str | None:
-        return self._version(path) if path in self.files else None
-
-    def _version(self, path: bytes) -> str:
-        """That of an ETag: the same content is the same version, unless a test says that it was written anew."""
-        return f"{self.files[path]!r}{self.rewritten.get(path, 0)}"
-
-    def read_range(self, path: bytes, start: int, length: int) -> bytes:
-        if path not in self.files:
-            raise FormatError("not there")
-        content = self.files[path]
-        first = start if start >= 0 else max(0, len(content) + start)
-        return content[first : first + length]
+        files = [SavedFile(name[len(path) + 1 :], len(self.files[name]), self._version(name)) for name in page.names]
+        return FilesPage(files, page.next_token)
 
     def exists(self, path: bytes) -> bool:
         return self.save_exists(path)
@@ -85,12 +81,31 @@ class FakeStore:
     def size(self, path: bytes) -> int | None:
         return len(self.files[path]) if path in self.files else None
 
+    def version(self, path: bytes) -> str | None:
+        return self._version(path) if path in self.files else None
+
     def read(self, path: bytes, limit: int) -> bytes | None:
         if path in self.files:
             return self.files[path][:limit]
         if any(self._inside(path)):
             raise FormatError("not a regular file")
         return None
+
+    def read_range(self, path: bytes, start: int, length: int) -> bytes:
+        content = self.read(path, sys.maxsize)
+        if content is None:
+            raise FormatError("not there")
+        first = max(0, len(content) + start) if start < 0 else start
+        return content[first : first + length]
+
+    def sync_save(self, path: bytes) -> None:
+        self.synced.append(path)
+
+    def real_path(self, path: bytes) -> bytes | None:
+        return path
+
+    def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:
+        return path not in self.foreign
 
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         for link in self.links:
@@ -105,6 +120,9 @@ class FakeStore:
         if any(file in self.stuck for file in found):
             raise PermanentFault("stuck")
         return Removal(found=bool(found), incomplete=len(found) > self.page_size)
+
+    def _version(self, path: bytes) -> str:
+        return self.files[path].hex()
 
     def _inside(self, path: bytes) -> Iterator[bytes]:
         return (file for file in self.files if file.startswith(path + b"/"))

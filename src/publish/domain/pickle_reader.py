@@ -167,10 +167,17 @@ class _Reader:
         else:
             self.to_mark()
 
+    def pop_mark(self) -> None:
+        self.to_mark()
+
     def protocol(self) -> None:
         protocol = self.number(1)
         if protocol > MAX_PROTOCOL:
             raise FormatError(f"a pickle of a protocol that is not known: {protocol}")
+
+    def frame(self) -> None:
+        """How much to read ahead, which is all here."""
+        self.number(8)
 
     def text(self, size: int) -> None:
         self.stack.append(self.take(size).decode("utf-8", "surrogatepass"))
@@ -201,8 +208,11 @@ class _Reader:
 
     def tuple(self, items: list[object]) -> None:
         """Keeps a tuple only if it may be the state of an object that has slots."""
-        has_slots = len(items) == 2 and isinstance(items[1], list)
-        self.stack.append(tuple(items) if has_slots else OTHER)
+        match items:
+            case [_, list()]:
+                self.stack.append(tuple(items))
+            case _:
+                self.stack.append(OTHER)
 
     def short_tuple(self, size: int) -> None:
         items = self.stack[-size:]
@@ -292,10 +302,10 @@ _EMPTY_TUPLE: Final = ord(")")
 _Operation = Callable[[_Reader], None]
 _OPERATIONS: Final[dict[int, _Operation]] = {
     _PROTO: _Reader.protocol,
-    0x95: lambda reader: reader.number(8) and None,  # FRAME: how much to read ahead
+    0x95: _Reader.frame,
     ord("("): _Reader.mark,
     ord("0"): _Reader.pop,
-    ord("1"): lambda reader: reader.to_mark() and None,
+    ord("1"): _Reader.pop_mark,
     ord("2"): lambda reader: reader.stack.append(reader.top()),
     ord("N"): lambda reader: reader.stack.append(None),
     0x88: _Reader.other,  # true

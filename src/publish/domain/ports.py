@@ -75,17 +75,29 @@ class Store(Protocol):
     def check_name_length(self, name: bytes) -> None:
         """Raises ConfigError with the limit if an entry of this name is too long. Sends no request."""
 
-    def create(self, namespace: Namespace, name: bytes) -> None:
-        """Creates the empty entry `name` exclusively: of any number of racers exactly one returns.
+    def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
+        """Creates `name` with its content exclusively: of any number of racers exactly one returns.
+
+        Nobody ever reads less than the whole content.
 
         Durable on return, and also on AlreadyExists. Creates the namespace if necessary.
         Raises AlreadyExists, Conflict, OutcomeUnknown (perhaps written) or what prevented it.
         """
 
+    def read_record(self, namespace: Namespace, name: bytes) -> bytes | None:
+        """The first 64 KiB of what `name` was created with; None if it does not exist.
+
+        Raises FormatError if it is not a regular file.
+        """
+
+    def sync_entries(self, namespace: Namespace, names: Sequence[bytes]) -> None:
+        """Makes these entries durable, whoever created them; one that does not exist is not a fault."""
+
     def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """Removes names (at most 1,000) and returns those that could not be removed, each with the reason.
 
-        A name that does not exist is not a fault. Idempotent. The removals are durable on return.
+        A name that does not exist is not a fault. Idempotent. The removals are durable on return,
+        and so are earlier ones by anyone else, even if `names` is empty.
         Raises if the request as a whole failed (some names may be gone).
         """
 
@@ -100,10 +112,17 @@ class Store(Protocol):
         """
 
     def list_files_in(self, path: bytes, token: str | None) -> Page:
-        """Names of the regular files directly in `path`; symbolic links are not listed. As `list_directories`."""
+        """Names of the regular files directly in `path`; symbolic links are not listed.
+
+        Otherwise as `list_directories`.
+        """
 
     def list_files(self, path: bytes, token: str | None) -> FilesPage:
-        """Every file of a save, in folders below it too; links are followed."""
+        """Every file of the save `path`, in no order: all regular files below the folder.
+
+        Symbolic links are followed, each folder behind them once; one that leads nowhere is listed
+        with the size -1. A `path` that does not exist, or is a file, has none.
+        """
 
     def exists(self, path: bytes) -> bool:
         """Whether a path exists: a file, or anything else that the store can hold."""
@@ -121,9 +140,26 @@ class Store(Protocol):
         """
 
     def read_range(self, path: bytes, start: int, length: int) -> bytes:
-        """`length` bytes of a regular file from `start`, which counts from the end if it is below 0.
+        """`length` bytes of a file, symbolic links followed; fewer where the file ends before.
 
-        Fewer at the file's end. Raises FormatError for a file that is not there, regular or readable.
+        A negative `start` counts from the end (b"" and the whole of a shorter file included).
+        Raises FormatError for a file that is not there, not regular or not readable.
+        """
+
+    def sync_save(self, path: bytes) -> None:
+        """Makes a save's own data durable: its files, its folders and the folders up to the root.
+
+        What vanishes meanwhile is not a fault. Raises PermanentFault that names what could not be
+        opened or synced. A store that acknowledges only durable writes does nothing.
+        """
+
+    def real_path(self, path: bytes) -> bytes | None:
+        """Where `path` leads below the root, symbolic links resolved; None: outside the root, or nowhere."""
+
+    def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:
+        """Whether `path` belongs to the user running, to root or to the owner of `reference`.
+
+        Also true if it does not exist, and in a store whose files have no owners.
         """
 
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import count, product
+from itertools import count
 from math import prod
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ _Rule = Callable[[bytes], tuple[_Set, Position, Position | None] | None]
 _WORLD = re.compile(rb"(.+)_world_size_([0-9]+)_rank_([0-9]+)\.pt")
 # nanotron: tp-0-of-2_dp-0-of-4_pp-0-of-1.pt
 _GRID = re.compile(rb"tp-([0-9]+)-of-([0-9]+)_dp-([0-9]+)-of-([0-9]+)_pp-([0-9]+)-of-([0-9]+)\.pt")
-# transformers: rng_state_0.pth; accelerate: random_states_0.pkl
+# rng_state_0.pth of transformers, random_states_0.pkl of accelerate
 _RANDOM = re.compile(rb"(rng_state|random_states)_([0-9]+)\.(?:pth|pkl)")
 # DeepSpeed: bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt, mp_rank_00_model_states.pt
 _DEEPSPEED = re.compile(
@@ -97,17 +97,18 @@ def _fault(members: list[_Member]) -> Missing | None:
     if outside:
         return Missing(min(outside).file, "a rank above the number of ranks in its name")
     if len(positions) < prod(shape):
-        absent = next(at for at in _grid_positions(shape) if at not in positions)
+        absent = next(at for at in (_nth_position(index, shape) for index in count()) if at not in positions)
         rank = absent[0] if len(absent) == 1 else absent
         return Missing(first.file, f"{len(positions)} of {prod(shape)} ranks are there; rank {rank} is not")
     return None
 
 
-def _grid_positions(shape: Position) -> Iterator[Position]:
-    """All positions; those that are there end the search long before a shape of any size does."""
-    if len(shape) == 1:
-        return ((at,) for at in count())
-    return product(*(range(size) for size in shape))
+def _nth_position(index: int, shape: Position) -> Position:
+    position = []
+    for size in reversed(shape):
+        index, at = divmod(index, size)
+        position.append(at)
+    return tuple(reversed(position))
 
 
 def _unequal_optimizers(sets: Mapping[tuple[bytes, _Set], list[_Member]]) -> Iterator[Missing]:

@@ -104,10 +104,19 @@ class RetryingStore:
         """`Store.check_name_length`."""
         self._store.check_name_length(name)
 
-    def create(self, namespace: Namespace, name: bytes) -> None:
+    def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
         """`Store.create`, retried: AlreadyExists may mean this call's own, earlier attempt."""
         step = f"create {to_text(namespace.value)}/{to_text(name)}"
-        self.retry(step, lambda: self._store.create(namespace, name))
+        self.retry(step, lambda: self._store.create(namespace, name, content))
+
+    def read_record(self, namespace: Namespace, name: bytes) -> bytes | None:
+        """`Store.read_record`, retried."""
+        step = f"read {to_text(namespace.value)}/{to_text(name)}"
+        return self.retry(step, lambda: self._store.read_record(namespace, name))
+
+    def sync_entries(self, namespace: Namespace, names: Sequence[bytes]) -> None:
+        """`Store.sync_entries`, retried."""
+        self.retry(f"sync {to_text(namespace.value)}/", lambda: self._store.sync_entries(namespace, names))
 
     def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """`Store.remove_entries`, retried."""
@@ -149,8 +158,20 @@ class RetryingStore:
         return self.retry(f"read {to_text(path)}", lambda: self._store.read(path, limit))
 
     def read_range(self, path: bytes, start: int, length: int) -> bytes:
-        """`Store.read_range`, retried."""
+        """`Store.read_range`, retried from the start."""
         return self.retry(f"read {to_text(path)}", lambda: self._store.read_range(path, start, length))
+
+    def sync_save(self, path: bytes) -> None:
+        """`Store.sync_save`, retried from the start."""
+        self.retry(f"sync {to_text(path)}", lambda: self._store.sync_save(path))
+
+    def real_path(self, path: bytes) -> bytes | None:
+        """`Store.real_path`, retried."""
+        return self.retry(f"look for {to_text(path)}", lambda: self._store.real_path(path))
+
+    def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:
+        """`Store.owner_is_trusted`, retried."""
+        return self.retry(f"look for {to_text(path)}", lambda: self._store.owner_is_trusted(path, reference))
 
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """`Store.remove_tree`, retried; `found` is true if any attempt may have removed something."""

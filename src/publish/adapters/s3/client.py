@@ -36,9 +36,7 @@ _OTHER_SUCCESSES = range(201, 300)
 
 
 # What a listing says of each object and nobody reads; it takes longer to parse than the keys do.
-_UNREAD = re.compile(
-    rb"<(LastModified|ETag|Size|StorageClass|Owner|ChecksumAlgorithm|ChecksumType)>.*?</\1>", re.DOTALL
-)
+_UNREAD = re.compile(rb"<(StorageClass|Owner|ChecksumAlgorithm|ChecksumType)>.*?</\1>", re.DOTALL)
 
 
 # botocore takes any other word for false, which would end a listing early.
@@ -140,8 +138,10 @@ class _Models(botocore.loaders.Loader):
     def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> Any:  # noqa: ANN401  (parsed JSON)
         model: Any = super().load_service_model(service_name, type_name, api_version or _API_VERSION)
         if type_name == "service-2":
-            # Nobody reads the rest of a listed object, and its date alone takes longer than all else.
-            model["shapes"]["Object"]["members"] = {"Key": model["shapes"]["Object"]["members"]["Key"]}
+            # The rest of a listed object is not read. Its date stays text: to parse it takes longer than all else.
+            members = model["shapes"]["Object"]["members"]
+            model["shapes"]["Object"]["members"] = {name: members[name] for name in ("Key", "Size", "ETag")}
+            model["shapes"]["Object"]["members"]["LastModified"] = {"shape": "ETag"}
         return model
 
     def load_data_with_path(self, name: str) -> tuple[Any, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from botocore.exceptions import ClientError
@@ -17,14 +18,24 @@ from publish.adapters.s3.client import IncompleteResponse, Line, connect
 from publish.adapters.s3.errors import BATCH_DELETE_UNSUPPORTED, ErrorTranslator, missing, nameless, said
 from publish.domain.credentials import Credentials
 from publish.domain.entry import to_text
-from publish.domain.errors import AlreadyExists, ConfigError, Conflict, PermanentFault, PublishError, StoreFault
-from publish.domain.ports import Namespace, Page, Removal
+from publish.domain.errors import (
+    AlreadyExists,
+    ConfigError,
+    Conflict,
+    FormatError,
+    PermanentFault,
+    PublishError,
+    StoreFault,
+)
+from publish.domain.ports import FilesPage, Namespace, Page, Removal, SavedFile
 from publish.domain.root import S3Root
 
 if TYPE_CHECKING:
+    from botocore.response import StreamingBody
     from mypy_boto3_s3.type_defs import (
         ErrorTypeDef,
         ListObjectsV2RequestTypeDef,
+        ObjectTypeDef,
         PutObjectRequestTypeDef,
     )
 
@@ -33,6 +44,7 @@ MAX_KEY = 1024
 # AWS, DeleteObjects: at most 1,000 keys a request. One is kept for the object at the save's own path.
 _PAGE = 999
 # As far as an object is read whose size a HEAD does not give.
+_MAX_RECORD = 64 * 2**10
 _MAX_MEASURED = 64 * 2**20
 _CHUNK_SIZE = 2**20
 # What XML 1.0 has no characters for (section 2.2): such a key would spoil a whole batch.
@@ -44,6 +56,7 @@ class _Listing(NamedTuple):
     """A page of a listing: whole keys, shared prefixes, and where the next page begins."""
 
     keys: list[str]
+    objects: Sequence[ObjectTypeDef]
     prefixes: list[str]
     next_token: str | None
 
@@ -75,9 +88,16 @@ class S3Store:
         if size > MAX_KEY:
             raise ConfigError(f"the publication's key would have {size} bytes, and S3 takes {MAX_KEY}: {key}")
 
-    def create(self, namespace: Namespace, name: bytes) -> None:
-        """A put without a body that asks for nothing to be there (RFC 9110 section 13.1.2)."""
-        self.put(namespace.value + b"/" + name, None, only_if_new=True)
+    def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
+        """A put that asks for nothing to be there (RFC 9110 section 13.1.2); an entry's has no body."""
+        self.put(namespace.value + b"/" + name, content or None, only_if_new=True)
+
+    def read_record(self, namespace: Namespace, name: bytes) -> bytes | None:
+        """A GET."""
+        return self.read(namespace.value + b"/" + name, _MAX_RECORD)
+
+    def sync_entries(self, namespace: Namespace, names: Sequence[bytes]) -> None:
+        """Nothing: a put that was answered is durable."""
 
     def put(self, path: bytes, body: bytes | None, *, only_if_new: bool) -> None:
         """Puts one object. `only_if_new`: raises AlreadyExists or Conflict, as `create` does."""
@@ -110,6 +130,23 @@ class S3Store:
         listed = self._list(base, token, delimiter="/")
         return Page([prefix[len(base) : -1].encode() for prefix in listed.prefixes], listed.next_token)
 
+    def list_files_in(self, path: bytes, token: str | None) -> Page:
+        """The keys of a listing that stops at slashes; the folder's own marker is no name in it."""
+        base = f"{self._key(path)}/" if path else self._base
+        listed = self._list(base, token, delimiter="/")
+        return Page([key[len(base) :].encode() for key in listed.keys if key != base], listed.next_token)
+
+    def list_files(self, path: bytes, token: str | None) -> FilesPage:
+        """One page of a listing; markers of folders are not files."""
+        base = f"{self._key(path)}/"
+        listed = self._list(base, token)
+        files = [
+            SavedFile(one["Key"][len(base) :].encode(), one["Size"], _version(one))
+            for one in listed.objects
+            if not one["Key"].endswith("/")
+        ]
+        return FilesPage(files, listed.next_token)
+
     def exists(self, path: bytes) -> bool:
         """Whether there is such an object."""
         return self.size(path) is not None
@@ -134,6 +171,11 @@ class S3Store:
         content = self.read(path, _MAX_MEASURED)
         return None if content is None else len(content)
 
+    def version(self, path: bytes) -> str | None:
+        """The ETag that a listing has. Not a HEAD: some stores answer it for a folder, too."""
+        key = self._key(path)
+        return next((_version(one) for one in self._list(key, limit=1).objects if one["Key"] == key), None)
+
     def read(self, path: bytes, limit: int) -> bytes | None:
         """A GET, of whose body no more than `limit` bytes are read."""
         key = self._key(path)
@@ -147,11 +189,37 @@ class S3Store:
             with closing(answer["Body"]) as body:
                 if not answer.get("ETag"):
                     raise IncompleteResponse("the answer has no ETag")
-                content = bytearray()
-                # To the empty part at the end: only there does botocore compare the length with the header's.
-                while part := body.read(min(_CHUNK_SIZE, limit - len(content))):
-                    content += part
-                return bytes(content)
+                return _content(body, limit)
+
+    def read_range(self, path: bytes, start: int, length: int) -> bytes:
+        """A GET of a range (RFC 9110 section 14.2)."""
+        key = self._key(path)
+        wanted = f"bytes={start}" if start < 0 else f"bytes={start}-{start + length - 1}"
+        with self._asking("GET", key, write=False):
+            try:
+                answer = self._client.get_object(Bucket=self._bucket, Key=key, Range=wanted)
+            except ClientError as error:
+                if missing(error):
+                    raise FormatError("not there") from error
+                # RFC 9110 section 15.5.17: nothing of the object is in the range.
+                if error.response["ResponseMetadata"]["HTTPStatusCode"] == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                    return b""
+                raise
+            with closing(answer["Body"]) as body:
+                if "ContentRange" not in answer and answer.get("ContentLength"):
+                    raise IncompleteResponse("the answer has no Content-Range")
+                return _content(body, length)
+
+    def sync_save(self, path: bytes) -> None:
+        """Nothing: a put that was answered is durable."""
+
+    def real_path(self, path: bytes) -> bytes | None:
+        """The path itself: there are no links."""
+        return path
+
+    def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:  # noqa: ARG002  (objects belong to the bucket's users)
+        """True: who may write to the bucket is for its policy to say."""
+        return True
 
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """One page of objects goes in a call, and with the last one the object at the path itself.
@@ -213,7 +281,8 @@ class S3Store:
             answer = self._client.list_objects_v2(**request)
             if "IsTruncated" not in answer:
                 raise IncompleteResponse("the answer has no IsTruncated")
-            keys = [one["Key"] for one in answer.get("Contents", ())]
+            objects = answer.get("Contents", ())
+            keys = [one["Key"] for one in objects]
             prefixes = [one["Prefix"] for one in answer.get("CommonPrefixes", ())]
             next_token = answer.get("NextContinuationToken") if answer["IsTruncated"] else None
             if answer["IsTruncated"] and not next_token:
@@ -225,7 +294,7 @@ class S3Store:
             for key in (*keys, *prefixes):
                 if not key.startswith(prefix):
                     raise PermanentFault(f"{self._request('LIST', prefix)}: the answer is about something else: {key}")
-        return _Listing(keys, prefixes, next_token)
+        return _Listing(keys, objects, prefixes, next_token)
 
     def _is_object(self, key: str) -> bool:
         # Not a HEAD: some stores answer it for a folder, too.
@@ -302,3 +371,17 @@ class S3Store:
             except ClientError as error:
                 if not missing(error):
                     raise
+
+
+def _content(body: StreamingBody, limit: int) -> bytes:
+    """The first `limit` bytes of an answer's body."""
+    content = bytearray()
+    # To the empty part at the end: only there does botocore compare the length with the header's.
+    while part := body.read(min(_CHUNK_SIZE, limit - len(content))):
+        content += part
+    return bytes(content)
+
+
+def _version(one: ObjectTypeDef) -> str:
+    """The ETag; files that a job writes beside some stores have none (s3.5)."""
+    return one.get("ETag") or f"{one['LastModified']}-{one['Size']}"
