@@ -6,17 +6,24 @@ PYTEST := .venv/bin/python -m pytest
 # Many tests wait for servers and clocks, so two at a time pay off on any machine.
 PYTEST_ARGS := -n 2
 
-.PHONY: help demo test check coverage acceptance test-containers test-slurm test-install bench bench-local bench-s3 pyz dist contract-map clean
+.PHONY: help demo test test-all check coverage acceptance test-containers test-slurm test-install test-floors test-newest \
+	check-workflows actionlint lock bench bench-local bench-s3 pyz dist contract-map clean
 
 help:
 	@echo 'make demo             a job is killed, resumes and is pruned, told step by step (under a minute)'
 	@echo 'make test             the tests, on the servers that this machine has; pytest says which'
+	@echo 'make test-all         these tests and their exhaustive variants, as CI runs them'
 	@echo 'make check            format, lint, types, imports'
 	@echo 'make coverage         the tests of the domain, which must cover all of it'
 	@echo 'make acceptance       real Trainer and torch DCP runs (installs torch)'
 	@echo 'make test-containers  the tests that need servers, with the servers in containers; needs an engine'
 	@echo 'make test-slurm       a real one-node Slurm; needs root and the packages of Debian that .ci/run names'
 	@echo 'make test-install     builds the package and installs it with pip, pipx and uv'
+	@echo 'make test-floors      the tests of the adapters on the oldest libraries that pyproject.toml allows'
+	@echo 'make test-newest      the same on the newest that the package index has'
+	@echo 'make check-workflows  zizmor on .github/'
+	@echo 'make actionlint       actionlint on .github/workflows/; needs GitHub'
+	@echo 'make lock             pins requirements*.txt anew from pyproject.toml, with hashes (LOCK_ARGS=--upgrade: newest)'
 	@echo 'make bench            times as ratios: start-up, parsing, listing; on S3 beside aws, rclone and s5cmd'
 	@echo 'make pyz              dist/publish.pyz, one file for nodes with nothing but Python'
 	@echo 'make dist             sdist and wheel, checked'
@@ -28,6 +35,9 @@ demo: .venv-demo/.ready
 
 test: .venv/.ready
 	$(PYTEST) $(PYTEST_ARGS)
+
+test-all: .venv/.ready
+	$(PYTEST) -m 'not acceptance and not containers and not slurm and not install' $(PYTEST_ARGS)
 
 check: .venv/.ready
 	.venv/bin/ruff format --check .
@@ -51,6 +61,22 @@ test-slurm: .venv/.ready
 test-install: .venv/.ready
 	$(PYTEST) -m install
 
+# What differs between versions of the libraries shows in the adapters and in how a program speaks on the wire.
+LIBRARY_TESTS := tests/adapters tests/contract tests/integration/test_s3_wire.py
+test-floors: .venv-floors/.ready
+	.venv-floors/bin/python -m pytest $(LIBRARY_TESTS) $(PYTEST_ARGS)
+
+test-newest: .venv-newest/.ready
+	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable .
+	.venv-newest/bin/python -m pytest $(LIBRARY_TESTS) $(PYTEST_ARGS)
+
+check-workflows: .venv/.ready
+	.venv/bin/zizmor --offline --pedantic --quiet .github
+
+# Apart from the others, as its installation downloads a binary from GitHub.
+actionlint: .venv-actionlint/.ready
+	.venv-actionlint/bin/actionlint
+
 bench: bench-local bench-s3
 
 bench-local: .venv/.ready pyz
@@ -62,6 +88,17 @@ bench-s3: .venv/.ready
 pyz: .venv/.ready
 	.venv/bin/python tools/make_pyz.py dist/publish.pyz
 
+# Pins stay as they are unless pyproject.toml excludes them; `make lock LOCK_ARGS=--upgrade` takes the newest of all.
+COMPILE = .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--annotation-style line --custom-compile-command 'make lock' $(LOCK_ARGS)
+lock:
+	$(COMPILE) pyproject.toml --output-file requirements.txt
+	$(COMPILE) pyproject.toml --resolution lowest-direct --output-file requirements-floors.txt
+	$(COMPILE) --group build --output-file requirements-build.txt
+	$(COMPILE) pyproject.toml --group dev --constraint requirements.txt --output-file requirements-dev.txt
+	$(COMPILE) --group actionlint --output-file requirements-actionlint.txt
+	$(COMPILE) pyproject.toml --group fuzz --constraint requirements-dev.txt --output-file requirements-fuzz.txt
+
 dist: .venv/.ready
 	rm -rf build dist/*.whl dist/*.tar.gz
 	.venv/bin/python -m build --no-isolation
@@ -72,19 +109,42 @@ contract-map: .venv/.ready
 	@.venv/bin/python -m tests.contract_map
 
 clean:
-	rm -rf .venv .venv-demo .venv-acceptance .venv-peers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 # One virtual environment per file of requirements. The stamp is made last, so what was cut short is done again.
-.venv/.ready: requirements-dev.txt requirements.txt pyproject.toml
-	@tools/make_venv .venv requirements-dev.txt '$(PYTHON)'
+HASHED := --require-hashes
+
+.venv/.ready: requirements-dev.txt pyproject.toml
+	@tools/make_venv .venv requirements-dev.txt '$(PYTHON)' $(HASHED)
 	.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.venv-demo/.ready: requirements.txt pyproject.toml
-	@tools/make_venv .venv-demo requirements.txt '$(PYTHON)'
-	.venv-demo/bin/python -m pip install --quiet --no-deps --editable .
+.venv-demo/.ready: requirements.txt requirements-build.txt pyproject.toml
+	@tools/make_venv .venv-demo 'requirements.txt requirements-build.txt' '$(PYTHON)' $(HASHED)
+	.venv-demo/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
+.venv-actionlint/.ready: requirements-actionlint.txt
+	@tools/make_venv .venv-actionlint requirements-actionlint.txt '$(PYTHON)' $(HASHED)
+	@touch $@
+
+.venv-fuzz/.ready: requirements-fuzz.txt requirements-build.txt pyproject.toml
+	@tools/make_venv .venv-fuzz 'requirements-fuzz.txt requirements-build.txt' '$(PYTHON)' $(HASHED)
+	.venv-fuzz/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The tests' tools first, then the floors over them: moto's boto3 asks for a newer botocore, which its server can do without.
+.venv-floors/.ready: requirements-dev.txt requirements-floors.txt pyproject.toml
+	@tools/make_venv .venv-floors requirements-dev.txt '$(PYTHON)' $(HASHED)
+	@tools/make_venv .venv-floors requirements-floors.txt '$(PYTHON)' $(HASHED) --no-deps
+	.venv-floors/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv-newest/.ready: requirements-dev.txt pyproject.toml
+	@tools/make_venv .venv-newest requirements-dev.txt '$(PYTHON)' $(HASHED)
+	@touch $@
+
+# Without hashes: its torch is the build for the CPU, which is not PyPI's file. Nothing of it is shipped.
 .venv-acceptance/.ready: requirements-acceptance.txt
 	@tools/make_venv .venv-acceptance requirements-acceptance.txt '$(PYTHON)'
 	@touch $@

@@ -1,11 +1,14 @@
-"""Servers that several folders of tests share: started at first use, stopped at the end of the run."""
+"""Servers and TLS that several folders of tests share: started at first use, stopped at the end of the run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
+from tests.support.ca import CertificateAuthority, MakeFront, TlsFront
 from tests.support.moto_server import Moto
 from tests.support.server_mode import start_store
 from tests.support.servers import KeyedServer, S3Server
@@ -31,3 +34,24 @@ def s3_server(request: pytest.FixtureRequest) -> S3Server:
     """Each of the S3 servers in turn."""
     server: S3Server = request.getfixturevalue(request.param)
     return server
+
+
+@pytest.fixture(scope="session")
+def authority() -> CertificateAuthority:
+    """A private CA that nothing trusts by itself."""
+    return CertificateAuthority()
+
+
+@pytest.fixture
+def tls(authority: CertificateAuthority, tmp_path: Path) -> Iterator[MakeFront]:
+    """Puts TLS in front of an address; `host` is the name in the certificate."""
+    with ExitStack() as fronts:
+
+        def make(
+            upstream: str, host: str = "localhost", *, expired: bool = False, signer: CertificateAuthority = authority
+        ) -> TlsFront:
+            front = TlsFront(upstream, signer.issue(host, tmp_path, expired=expired))
+            fronts.callback(front.stop)
+            return front
+
+        yield make

@@ -20,8 +20,33 @@ from types import CodeType
 TOP = Path(__file__).parents[1]
 # Any moment will do, as long as it is always the same; a zip has none before this one.
 MOMENT = (1980, 1, 1, 0, 0, 0)
-SHEBANG = b"#!/usr/bin/env python3\n"
-MAIN = "from publish.__main__ import run\n\nrun()\n"
+# Isolated (-I): Python looks neither at PYTHON* variables nor into the working directory. `env -S` splits the words.
+SHEBANG = b"#!/usr/bin/env -S python3 -I\n"
+
+# `python3 publish.pyz` does not read the first line, and Python then imports from where PYTHONPATH says, which an empty
+# element makes the working directory. `os` is loaded by then; import nothing else before `sys.path` is cleared.
+MAIN = '''\
+"""Starts the program on the modules of this file and of Python's installation."""
+
+import os
+import sys
+
+library = os.path.dirname(os.__file__)
+archive = os.path.dirname(os.path.abspath(__file__))
+claimed = {os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep)}
+
+
+def installed(entry):
+    """Whether Python's installation put the element there: it is absolute, and PYTHONPATH does not name it."""
+    return os.path.isabs(entry) and (entry not in claimed or f"{entry}/".startswith(f"{library}/"))
+
+
+sys.path[:] = [archive, *(entry for entry in sys.path if entry != archive and installed(entry))]
+
+from publish.__main__ import run
+
+run()
+'''
 
 # Of botocore's 100 MB of models, what S3 needs.
 MODELS = {"endpoints", "partitions", "sdk-default-configuration", "_retry"}
@@ -74,7 +99,9 @@ def install_requirements(tree: Path) -> None:
     """What `requirements.txt` pins, none of it for one platform or one version of Python."""
     pure = ["--only-binary=:all:", "--platform=any", "--implementation=py", "--abi=none", "--no-deps", "--no-compile"]
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, *pure, "--target", tree, "--requirement", TOP / "requirements.txt"], check=True)
+    subprocess.run(
+        [*pip, *pure, "--require-hashes", "--target", tree, "--requirement", TOP / "requirements.txt"], check=True
+    )
     shutil.rmtree(tree / "bin")
 
 

@@ -22,18 +22,18 @@ STARTED = monotonic()
 def run() -> None:
     """Runs `publish` on this process's arguments and ends the process with its status."""
     _restore_signals()
-    _occupy_descriptors()
-    # What goes wrong while an object is thrown away would show a traceback, and is nobody's business.
+    _reserve_std_fds()
+    # Suppress tracebacks from finalizers.
     sys.unraisablehook = lambda _: None
     arguments = [_text(argument) for argument in sys.argv[1:]]
     env = {_text(name): _text(value) for name, value in os.environ.items()}
-    _forget_environment()
+    _clear_environment()
 
-    # What imports make stays; looking through it for garbage is a tenth of the start (see cli/run.py).
+    # Objects created by imports live forever; scanning them costs 10 % of the start (enabled again in cli/app.py).
     gc.disable()
 
-    from publish.cli.main import main  # noqa: PLC0415  (nothing is imported before the environment is empty)
-    from publish.cli.output import Output  # noqa: PLC0415  (the same)
+    from publish.cli.app import main  # only now: the environment is empty
+    from publish.cli.output import Output
 
     status = main(arguments, env, Output(), STARTED)
     # Not sys.exit: a thread may hang in a request that ran out of time, and there is nothing to
@@ -54,7 +54,7 @@ def _restore_signals() -> None:
             signal.signal(number, lambda number, _frame: os._exit(128 + number))
 
 
-def _occupy_descriptors() -> None:
+def _reserve_std_fds() -> None:
     """Puts something that takes no writes where a standard stream is closed.
 
     Else the next file that is opened, an entry even, would get its number and the answers (F7).
@@ -66,7 +66,7 @@ def _occupy_descriptors() -> None:
             os.open(os.devnull, os.O_RDONLY)
 
 
-def _forget_environment() -> None:
+def _clear_environment() -> None:
     """Leaves nothing that a library or the interpreter would act on (E2)."""
     os.environ.clear()
     os.environ["HOME"] = "/nonexistent"

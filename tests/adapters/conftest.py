@@ -1,17 +1,28 @@
+"""An S3 root on moto, and the connection to it that a test can disturb."""
+
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
-from publish.domain.ports import Namespace
+from publish.adapters.s3 import S3Store
+from tests.support.fault_proxy import Wire
+from tests.support.moto_server import Moto
+from tests.support.s3_roots import Place, make_place, wire_to
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty directory root."""
-    # Where the records will lie (layout.9); a namespace of two folders holds for one of one as well.
-    monkeypatch.setattr(Namespace.PRUNE, "_value_", b".publish/prune")
-    folder = tmp_path / "root"
-    folder.mkdir()
-    return folder
+def place(moto: Moto) -> Place:
+    return make_place(moto)
+
+
+@pytest.fixture
+def wire(moto: Moto) -> Iterator[Wire]:
+    with wire_to(moto) as wire:
+        yield wire
+
+
+@pytest.fixture
+def store(place: Place, wire: Wire) -> S3Store:
+    return place.store(wire.endpoint)

@@ -9,7 +9,7 @@ import certifi
 from publish.adapters.ca_bundle import SYSTEM_BUNDLES, system_ca_bundle
 
 
-def test_the_first_bundle_that_holds_anything_is_used(tmp_path: Path) -> None:
+def test_the_first_bundle_that_is_not_empty_is_used(tmp_path: Path) -> None:
     """S8."""
     names = ["missing", "empty", "directory", "first", "second"]
     (tmp_path / "empty").touch()
@@ -25,11 +25,11 @@ def test_a_link_to_a_bundle_is_a_bundle(tmp_path: Path) -> None:
     assert system_ca_bundle([str(tmp_path / "link")]) == str(tmp_path / "link")
 
 
-def test_a_node_without_a_bundle_has_certifis(tmp_path: Path) -> None:
+def test_certifi_is_used_on_a_system_without_a_bundle(tmp_path: Path) -> None:
     """S8."""
     assert system_ca_bundle([str(tmp_path / "missing")]) == certifi.where()
 
 
-def test_every_large_distribution_has_its_place() -> None:
+def test_the_bundles_of_large_distributions_are_candidates() -> None:
     assert SYSTEM_BUNDLES[0] == "/etc/ssl/certs/ca-certificates.crt"
     assert all(path.startswith("/etc/") for path in SYSTEM_BUNDLES)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import secrets
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
-from publish.adapters.s3 import Line, S3Store
+from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.domain.errors import (
     AlreadyExists,
     Conflict,
@@ -54,17 +54,6 @@ def place(moto: Moto) -> Place:
     place = make_place(moto)
     place.fill("s/a", "s/b", "s/trainer_state.json", body=b"some bytes to cut in two")
     return place
-
-
-@pytest.fixture
-def wire(moto: Moto) -> Iterator[Wire]:
-    with Wire(moto.endpoint) as wire:
-        yield wire
-
-
-@pytest.fixture
-def store(place: Place, wire: Wire) -> S3Store:
-    return place.store(wire.endpoint)
 
 
 def translate(wire: Wire, fault: Fault, call: Callable[[], object]) -> StoreFault:
@@ -120,7 +109,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("status", "code", "kind"), TABLE)
-def test_the_answer_to_a_put_says_whether_it_happened(
+def test_the_response_to_a_put_decides_whether_it_was_applied(
     status: int, code: str, kind: type[StoreFault], store: S3Store, wire: Wire
 ) -> None:
     """S2, S3, S4, S6"""
@@ -129,7 +118,7 @@ def test_the_answer_to_a_put_says_whether_it_happened(
 
 
 @pytest.mark.parametrize(("status", "code", "kind"), [row for row in TABLE if row[:2] != (200, "InternalError")])
-def test_a_read_that_failed_has_changed_nothing(
+def test_a_failed_read_is_never_applied(
     status: int, code: str, kind: type[StoreFault], store: S3Store, wire: Wire
 ) -> None:
     """S2: what is a perhaps of a write is certain of a read."""
@@ -141,7 +130,9 @@ def test_a_read_that_failed_has_changed_nothing(
 
 
 @pytest.mark.parametrize("fault", [lost_request, lost_reply, reset_in_headers, cut_in_headers])
-def test_a_line_that_breaks_leaves_a_put_unknown_and_a_read_undone(fault: Fault, store: S3Store, wire: Wire) -> None:
+def test_a_broken_connection_leaves_a_put_unknown_and_a_read_not_applied(
+    fault: Fault, store: S3Store, wire: Wire
+) -> None:
     """S2"""
     assert type(translate(wire, fault, write(store))) is OutcomeUnknown
     assert type(translate(wire, fault, read(store))) is NotApplied
@@ -149,16 +140,14 @@ def test_a_line_that_breaks_leaves_a_put_unknown_and_a_read_undone(fault: Fault,
 
 
 @pytest.mark.parametrize("fault", [silence, drips])
-def test_a_store_that_says_nothing_for_the_time_out_leaves_a_put_unknown(
-    fault: Fault, place: Place, wire: Wire
-) -> None:
+def test_a_read_timeout_leaves_a_put_unknown(fault: Fault, place: Place, wire: Wire) -> None:
     """S5: one attempt has its own end; a drip is for the verb's deadline to stop."""
-    store = place.store(wire.endpoint, line=Line(None, BUNDLE, 0.5))
+    store = place.store(wire.endpoint, settings=ConnectionSettings(None, BUNDLE, 0.5))
     assert type(translate(wire, fault, write(store))) is OutcomeUnknown
     assert type(translate(wire, fault, read(store))) is NotApplied
 
 
-def test_a_store_that_cannot_be_connected_to_is_told_apart(place: Place) -> None:
+def test_a_store_that_refuses_connections_is_unreachable(place: Place) -> None:
     """S2"""
     (port,) = free_ports(1)
     for call in (write, read):
@@ -169,14 +158,14 @@ def test_a_store_that_cannot_be_connected_to_is_told_apart(place: Place) -> None
 
 
 @pytest.mark.parametrize("fault", [truncated, truncated_unnoticed])
-def test_half_a_listing_is_never_a_listing(fault: Fault, store: S3Store, place: Place, wire: Wire) -> None:
+def test_a_truncated_listing_is_never_a_listing(fault: Fault, store: S3Store, place: Place, wire: Wire) -> None:
     """S2, resolve.3"""
     found = translate(wire, fault, read(store))
     assert type(found) is NotApplied
-    assert fault is not truncated or "bytes came" in str(found)
+    assert fault is not truncated or "received" in str(found)
 
 
-def test_half_an_object_is_never_an_object(store: S3Store, wire: Wire) -> None:
+def test_a_truncated_object_is_never_an_object(store: S3Store, wire: Wire) -> None:
     """watch.4"""
     assert type(translate(wire, truncated, lambda: store.read(b"s/trainer_state.json", 2**20))) is NotApplied
 
@@ -195,7 +184,7 @@ def every_call(store: S3Store) -> list[tuple[bool, Callable[[], object]]]:
     ]
 
 
-def test_a_web_page_is_no_success_and_says_where_to_look(store: S3Store, wire: Wire) -> None:
+def test_a_web_page_is_not_a_success_and_the_message_has_a_hint(store: S3Store, wire: Wire) -> None:
     """Neither an empty log nor a made entry nor a removed one nor a save's file."""
     for _, call in every_call(store):
         fault = translate(wire, web_page, call)
@@ -204,7 +193,9 @@ def test_a_web_page_is_no_success_and_says_where_to_look(store: S3Store, wire: W
 
 
 @pytest.mark.parametrize("fault", [nothing_but_200, cut_in_headers])
-def test_an_answer_that_lacks_what_s3_always_says_is_a_broken_line(fault: Fault, store: S3Store, wire: Wire) -> None:
+def test_a_response_without_an_element_that_s3_always_sends_is_refused(
+    fault: Fault, store: S3Store, wire: Wire
+) -> None:
     """The end of a connection in the middle of an answer's headers looks just so."""
     for writes, call in every_call(store):
         assert type(translate(wire, fault, call)) is (OutcomeUnknown if writes else NotApplied)
@@ -226,7 +217,7 @@ def test_a_redirect_is_not_followed(status: int, code: str, store: S3Store, wire
     gc.collect()
 
 
-def test_a_region_that_the_store_names_is_not_gone_to(store: S3Store, wire: Wire) -> None:
+def test_a_region_in_a_redirect_is_not_used(store: S3Store, wire: Wire) -> None:
     """S2"""
     fault = says(301, "PermanentRedirect", headers=(("x-amz-bucket-region", "eu-central-1"),))
     translate(wire, fault, read(store))
@@ -235,7 +226,7 @@ def test_a_region_that_the_store_names_is_not_gone_to(store: S3Store, wire: Wire
     assert all("/us-east-1/" in str(asked.header("authorization")) for asked in wire.asked)
 
 
-def test_a_refused_head_has_the_code_that_the_get_after_it_was_told(store: S3Store, wire: Wire) -> None:
+def test_a_refused_head_gets_its_code_from_a_get(store: S3Store, wire: Wire) -> None:
     """S6"""
     wire.spoil_all("HEAD", says(400))
     wire.spoil_all("GET", says(400, "ExpiredToken"))
@@ -250,7 +241,7 @@ def test_a_missing_object_is_none_and_not_a_fault(store: S3Store) -> None:
     assert store.read(b"nowhere", 10) is None
 
 
-def test_what_one_key_of_a_batch_meets_is_that_keys_alone(store: S3Store, place: Place, wire: Wire) -> None:
+def test_a_fault_of_one_key_in_a_batch_belongs_to_that_key(store: S3Store, place: Place, wire: Wire) -> None:
     """prune.5"""
     body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>AccessDenied</Code><Message>locked</Message></Error>"
     wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
@@ -261,7 +252,7 @@ def test_what_one_key_of_a_batch_meets_is_that_keys_alone(store: S3Store, place:
 
 
 @pytest.mark.parametrize(("code", "kind"), [("SlowDown", NotApplied), ("InternalError", OutcomeUnknown)])
-def test_what_a_key_may_get_over_is_the_whole_batchs_to_try_again(
+def test_a_passing_fault_of_one_key_retries_the_whole_batch(
     code: str, kind: type[StoreFault], store: S3Store, place: Place, wire: Wire
 ) -> None:
     """S2"""
@@ -272,7 +263,7 @@ def test_what_a_key_may_get_over_is_the_whole_batchs_to_try_again(
     assert type(raised.value) is kind
 
 
-def test_where_one_object_stays_the_rest_of_the_save_goes(moto: Moto, wire: Wire) -> None:
+def test_if_one_object_cannot_be_removed_the_others_are(moto: Moto, wire: Wire) -> None:
     """prune.5"""
     place = make_place(moto)
     place.fill("s/a", "s/b", "s/c")
@@ -283,20 +274,24 @@ def test_where_one_object_stays_the_rest_of_the_save_goes(moto: Moto, wire: Wire
     assert place.paths() == ["s/b"]
 
 
-def test_clock_skew_keeps_the_stores_word_and_says_where_to_look(store: S3Store, wire: Wire) -> None:
+def test_clock_skew_shows_the_stores_code_and_a_hint(store: S3Store, wire: Wire) -> None:
     text = str(translate(wire, says(403, "RequestTimeTooSkewed"), read(store)))
     assert "RequestTimeTooSkewed" in text
     assert "clock" in text
 
 
-def test_the_text_names_the_request_and_the_stores_words_on_one_line(store: S3Store, place: Place, wire: Wire) -> None:
+def test_the_message_has_the_request_and_the_stores_message_on_one_line(
+    store: S3Store, place: Place, wire: Wire
+) -> None:
     """S7"""
     text = str(translate(wire, says(403, "AccessDenied", message="Not\n for  you."), read(store)))
     assert text == f"LIST {place.url}/pub/: AccessDenied: Not for you"
 
 
 @pytest.mark.parametrize("spelled", [SECRET, "<![CDATA[" + SECRET + "]]>"], ids=["plain", "cdata"])
-def test_a_secret_that_the_store_echoes_is_in_no_text_and_no_traceback(spelled: str, place: Place, wire: Wire) -> None:
+def test_a_secret_that_the_store_echoes_is_in_no_message_and_no_traceback(
+    spelled: str, place: Place, wire: Wire
+) -> None:
     """F9"""
     if not spelled.startswith("<!"):
         spelled = spelled.replace("&", "&amp;").replace("<", "&lt;")
@@ -309,7 +304,7 @@ def test_a_secret_that_the_store_echoes_is_in_no_text_and_no_traceback(spelled: 
         assert spelled not in told
 
 
-def test_a_key_that_is_not_utf_8_is_refused_before_a_request(store: S3Store, wire: Wire) -> None:
+def test_a_key_that_is_not_utf_8_is_refused_before_any_request(store: S3Store, wire: Wire) -> None:
     """L3"""
     for call in (
         lambda: store.size(b"\xff"),
@@ -321,22 +316,22 @@ def test_a_key_that_is_not_utf_8_is_refused_before_a_request(store: S3Store, wir
     assert wire.asked == []
 
 
-def test_a_region_that_cannot_be_one_is_the_credentials_fault(moto: Moto) -> None:
+def test_an_invalid_region_is_a_credentials_error(moto: Moto) -> None:
     """C3"""
     wrong = credentials(moto)._replace(region="no/region")
-    with pytest.raises(CredentialsError, match="the field region"):
-        S3Store(S3Root("bucket", "run"), wrong, Line(None, BUNDLE, 5.0)).list_entries(Namespace.PUB, None)
+    with pytest.raises(CredentialsError, match="invalid region"):
+        S3Store(S3Root("bucket", "run"), wrong, ConnectionSettings(None, BUNDLE, 5.0)).list_entries(Namespace.PUB, None)
 
 
 @pytest.mark.parametrize("host", ["a" * 64 + ".example", "under_score", "-dash.example"])
-def test_a_host_that_cannot_be_one_is_the_credentials_fault(host: str, moto: Moto) -> None:
+def test_an_invalid_endpoint_host_is_a_credentials_error(host: str, moto: Moto) -> None:
     """C3"""
     wrong = credentials(moto)._replace(endpoint=f"http://{host}")
-    with pytest.raises(CredentialsError, match=f"not an endpoint whose host can be one: http://{host}"):
-        S3Store(S3Root("bucket", "run"), wrong, Line(None, BUNDLE, 5.0))
+    with pytest.raises(CredentialsError, match=f"invalid endpoint host: http://{host}"):
+        S3Store(S3Root("bucket", "run"), wrong, ConnectionSettings(None, BUNDLE, 5.0))
 
 
-def test_a_failed_connection_is_told_by_its_peer_and_its_reason(place: Place) -> None:
+def test_a_failed_connection_is_reported_with_peer_and_reason(place: Place) -> None:
     """S7"""
     (port,) = free_ports(1)
     with pytest.raises(Unreachable) as raised:
@@ -363,7 +358,7 @@ def listing(content: str, truncated: str = "false", root: str = "ListBucketResul
         says(204),
     ],
 )
-def test_a_listing_that_contradicts_itself_is_never_an_empty_log(answer: Fault, store: S3Store, wire: Wire) -> None:
+def test_a_contradictory_listing_is_never_an_empty_log(answer: Fault, store: S3Store, wire: Wire) -> None:
     """resolve.3"""
     assert type(translate(wire, answer, read(store))) is NotApplied
 
@@ -380,7 +375,7 @@ def tagged_page(exchange: Exchange) -> None:
         (tagged_page, PermanentFault),
     ],
 )
-def test_an_answer_that_is_not_a_puts_is_no_publication(
+def test_an_unexpected_success_of_a_put_is_not_a_publication(
     answer: Fault, kind: type[StoreFault], store: S3Store, wire: Wire
 ) -> None:
     """L7, publish.4"""
@@ -405,7 +400,7 @@ def test_a_page_without_keys_does_not_end_a_listing(moto: Moto) -> None:
 
 
 @pytest.mark.parametrize("answer", [says(409, "ObjectLocked"), says(412, "ObjectHasLegalHold"), says(409), says(412)])
-def test_an_object_that_is_locked_is_that_saves_own_fault(answer: Fault, store: S3Store, wire: Wire) -> None:
+def test_a_locked_object_is_a_fault_of_its_save(answer: Fault, store: S3Store, wire: Wire) -> None:
     """prune.5: Conflict and AlreadyExists are for puts that somebody else may win."""
     wire.spoil_all("DELETE", answer)
     wire.spoil_all("POST", answer)
@@ -414,14 +409,14 @@ def test_an_object_that_is_locked_is_that_saves_own_fault(answer: Fault, store: 
 
 
 @pytest.mark.parametrize("code", ["PreconditionFailed", "ConditionalRequestConflict"])
-def test_a_locked_key_of_a_batch_is_that_keys_alone(code: str, store: S3Store, place: Place, wire: Wire) -> None:
+def test_a_locked_key_in_a_batch_is_a_fault_of_that_key(code: str, store: S3Store, place: Place, wire: Wire) -> None:
     """prune.5"""
     body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>{code}</Code></Error>"
     wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
     assert list(store.remove_entries(Namespace.PUB, [b"a", b"b"])) == [b"b"]
 
 
-def test_a_refusal_without_a_code_says_its_status_and_where_to_look(store: S3Store, wire: Wire) -> None:
+def test_an_error_without_a_code_shows_its_status_and_a_hint(store: S3Store, wire: Wire) -> None:
     """F5: a proxy's word, as a rule."""
     text = str(translate(wire, says(418), read(store)))
     assert "HTTP status 418" in text
@@ -434,9 +429,9 @@ def test_through_a_proxy_no_key_becomes_another(moto: Moto) -> None:
     place.fill("keep/z", "s/a", "s/../keep/z", "s/./dot", "s/..")
     before = place.paths()
     with Wire(moto.endpoint) as wire:
-        store = place.store(moto.endpoint, line=Line(wire.endpoint, BUNDLE, 20.0))
+        store = place.store(moto.endpoint, settings=ConnectionSettings(wire.endpoint, BUNDLE, 20.0))
         wire.spoil_all("POST", says(501, "NotImplemented"))
-        with pytest.raises(PermanentFault, match=r"would become another key"):
+        with pytest.raises(PermanentFault, match=r"refusing to delete a key with"):
             store.remove_tree(b"s", ())
         assert all("/keep/" not in asked.target for asked in wire.asked if asked.method == "DELETE")
     assert sorted(set(before) - set(place.paths())) == ["s/a"]
@@ -444,7 +439,7 @@ def test_through_a_proxy_no_key_becomes_another(moto: Moto) -> None:
     assert place.paths() == ["keep/z"]
 
 
-def test_a_key_that_xml_cannot_hold_spoils_no_batch(moto: Moto) -> None:
+def test_a_key_that_xml_cannot_represent_does_not_fail_its_batch(moto: Moto) -> None:
     """prune.3: it goes alone, and the others together."""
     place = make_place(moto)
     place.fill("s/a", "s/b", "s/\x01", "s/\ufffe")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from botocore.awsrequest import AWSRequest
 
-from publish.adapters.s3 import Line, S3Store
+from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.adapters.s3.client import connect
 from publish.domain.errors import AlreadyExists, PermanentFault
 from publish.domain.ports import Namespace
@@ -18,22 +16,6 @@ from tests.support.s3_roots import BUNDLE, Place, make_place, paths_of, wire_to
 from tests.support.servers import KeyedServer, credentials
 
 NAME = b"00000000000000000001-00000000000000000002-MFRGG"
-
-
-@pytest.fixture
-def place(moto: Moto) -> Place:
-    return make_place(moto)
-
-
-@pytest.fixture
-def wire(moto: Moto) -> Iterator[Wire]:
-    with wire_to(moto) as wire:
-        yield wire
-
-
-@pytest.fixture
-def store(place: Place, wire: Wire) -> S3Store:
-    return place.store(wire.endpoint)
 
 
 def everything(store: S3Store) -> None:
@@ -50,7 +32,7 @@ def everything(store: S3Store) -> None:
     store.delete(b"beside")
 
 
-def test_an_entry_is_put_without_a_body_and_on_condition_that_its_name_is_free(store: S3Store, wire: Wire) -> None:
+def test_an_entry_is_put_without_a_body_and_with_if_none_match(store: S3Store, wire: Wire) -> None:
     """L7"""
     store.create(Namespace.PUB, NAME)
     (put,) = wire.asked
@@ -73,7 +55,7 @@ def test_every_request_is_path_style_and_signed_with_v4_for_s3(store: S3Store, p
         assert asked.header("host") == wire.endpoint.removeprefix("http://")
 
 
-def test_no_request_carries_what_a_compatible_store_may_choke_on(store: S3Store, wire: Wire) -> None:
+def test_no_request_has_a_header_that_compatible_stores_refuse(store: S3Store, wire: Wire) -> None:
     """S1"""
     everything(store)
     for asked in wire.asked:
@@ -83,14 +65,14 @@ def test_no_request_carries_what_a_compatible_store_may_choke_on(store: S3Store,
         assert asked.header("user-agent").startswith("publish/")  # type: ignore[union-attr]  # a missing one fails too
 
 
-def test_a_batch_of_deletes_carries_the_digest_that_every_store_takes(store: S3Store, wire: Wire) -> None:
+def test_a_batch_delete_has_a_content_md5(store: S3Store, wire: Wire) -> None:
     """AWS, DeleteObjects: Content-MD5."""
     store.remove_entries(Namespace.PUB, [NAME, NAME + b"2"])
     (post,) = wire.sent("POST")
     assert post.header("content-md5")
 
 
-def test_a_name_that_makes_aws_clients_sign_for_another_service_does_not(moto: Moto, wire: Wire) -> None:
+def test_a_bucket_named_like_s3_express_is_signed_for_s3(moto: Moto, wire: Wire) -> None:
     """S1"""
     bucket = "odd--use1-az4--x-s3"
     wire.spoil_all("GET", says(404, "NoSuchBucket"))
@@ -102,7 +84,7 @@ def test_a_name_that_makes_aws_clients_sign_for_another_service_does_not(moto: M
 
 
 @pytest.mark.parametrize("bucket", ["UPPER_case", "a.b.c", "a_b-c.d"])
-def test_every_bucket_name_that_a_root_may_have_is_asked_for_as_it_is(bucket: str, moto: Moto, wire: Wire) -> None:
+def test_every_valid_bucket_name_is_sent_unchanged(bucket: str, moto: Moto, wire: Wire) -> None:
     """R2"""
     wire.spoil_all("GET", says(404, "NoSuchBucket"))
     with pytest.raises(PermanentFault):
@@ -121,20 +103,20 @@ def test_every_bucket_name_that_a_root_may_have_is_asked_for_as_it_is(bucket: st
         ("größe/日".encode(), "gr%C3%B6%C3%9Fe/%E6%97%A5"),
     ],
 )
-def test_keys_go_out_as_they_are(path: bytes, sent: str, store: S3Store, place: Place, wire: Wire) -> None:
+def test_keys_are_sent_unchanged(path: bytes, sent: str, store: S3Store, place: Place, wire: Wire) -> None:
     """R2, L3: nothing is normalised on the way."""
     store.size(path)
     assert [asked.path for asked in wire.asked] == [f"/{place.root.bucket}/{place.root.prefix}/{sent}"]
 
 
-def test_the_folder_of_a_listing_goes_out_as_it_is(store: S3Store, place: Place, wire: Wire) -> None:
+def test_the_prefix_of_a_listing_is_sent_unchanged(store: S3Store, place: Place, wire: Wire) -> None:
     """R2"""
     store.list_directories(b"exec/../a+b", None)
     assert [asked.query["prefix"] for asked in wire.asked] == [f"{place.root.prefix}/exec/../a+b/"]
     assert [asked.query["delimiter"] for asked in wire.asked] == ["/"]
 
 
-def test_the_log_is_read_with_lists_of_its_folder_alone(seaweedfs: KeyedServer) -> None:
+def test_reading_the_log_sends_only_lists_of_its_folder(seaweedfs: KeyedServer) -> None:
     """resolve.2: one LIST a page."""
     place = make_place(seaweedfs)
     place.fill(*(f"pub/{number:04}" for number in range(1001)), "pub2/x", "other")
@@ -149,13 +131,13 @@ def test_the_log_is_read_with_lists_of_its_folder_alone(seaweedfs: KeyedServer) 
     assert {asked.query["prefix"] for asked in wire.asked} == {f"{place.root.prefix}/pub/"}
 
 
-def test_the_logs_own_marker_is_no_entry_and_a_deeper_key_is_a_foreign_name(store: S3Store, place: Place) -> None:
+def test_the_marker_of_the_log_is_not_an_entry_and_a_deeper_key_is_unrecognised(store: S3Store, place: Place) -> None:
     """L4"""
     place.fill("pub/", "pub/a", "pub/b/", "pub/c/d")
     assert sorted(store.list_entries(Namespace.PUB, None).names) == [b"a", b"b/", b"c/d"]
 
 
-def test_a_saves_own_marker_is_no_save_and_goes_with_it(store: S3Store, place: Place) -> None:
+def test_the_folder_marker_of_a_save_is_not_a_save_and_is_removed_with_it(store: S3Store, place: Place) -> None:
     """publish.2, prune.3"""
     place.fill("s/", "t", "t/", "t/x", "tt")
     assert not store.save_exists(b"s")
@@ -180,7 +162,7 @@ def test_a_save_is_removed_with_its_marker_first_and_alone(store: S3Store, place
     assert place.paths() == []
 
 
-def test_a_marker_that_is_not_on_the_first_page_goes_first_all_the_same(seaweedfs: KeyedServer) -> None:
+def test_a_marker_beyond_the_first_page_is_removed_first(seaweedfs: KeyedServer) -> None:
     """prune.6"""
     place = make_place(seaweedfs)
     place.fill(*(f"s/a{number:04}" for number in range(1000)), "s/trainer_state.json")
@@ -193,7 +175,7 @@ def test_a_marker_that_is_not_on_the_first_page_goes_first_all_the_same(seaweedf
 @pytest.mark.parametrize(
     ("status", "code"), [(501, "NotImplemented"), (405, "MethodNotAllowed"), (400, "MissingContentMD5"), (501, "")]
 )
-def test_where_a_store_has_no_batch_delete_keys_go_one_by_one(
+def test_without_batch_delete_keys_are_deleted_one_by_one(
     status: int, code: str, store: S3Store, place: Place, wire: Wire
 ) -> None:
     wire.spoil_all("POST", says(status, code))
@@ -206,7 +188,9 @@ def test_where_a_store_has_no_batch_delete_keys_go_one_by_one(
     assert len(wire.sent("DELETE")) == 5
 
 
-def test_a_key_that_xml_cannot_hold_goes_alone_and_batches_stay(store: S3Store, place: Place, wire: Wire) -> None:
+def test_a_key_that_xml_cannot_represent_is_deleted_alone_and_batches_continue(
+    store: S3Store, place: Place, wire: Wire
+) -> None:
     place.fill("s/a", "s/b", "t/c", "t/d")
     wire.spoil("POST", says(400, "MalformedXML"))
     store.remove_tree(b"s", ())
@@ -215,7 +199,7 @@ def test_a_key_that_xml_cannot_hold_goes_alone_and_batches_stay(store: S3Store, 
     assert place.paths() == []
 
 
-def test_a_head_that_is_refused_is_asked_again_as_a_get_that_says_why(store: S3Store, place: Place, wire: Wire) -> None:
+def test_a_refused_head_is_followed_by_a_get_that_shows_the_reason(store: S3Store, place: Place, wire: Wire) -> None:
     """S6"""
     place.fill("s/.metadata", body=b"four")
     wire.spoil("HEAD", says(403))
@@ -229,7 +213,7 @@ def test_an_object_is_read_no_further_than_the_limit(store: S3Store, place: Plac
     assert store.read(b"big", 2**26 + 1) == bytes(2**26 + 1)
 
 
-def test_what_was_sent_last_is_what_is_found(store: S3Store) -> None:
+def test_the_last_put_is_what_is_read(store: S3Store) -> None:
     store.create(Namespace.PUB, NAME)
     with pytest.raises(AlreadyExists):
         store.create(Namespace.PUB, NAME)
@@ -255,11 +239,13 @@ def test_requests_of_a_client_share_a_connection(store: S3Store, wire: Wire) -> 
         (None, "eusc-de-east-1", "https://s3.eusc-de-east-1.amazonaws.eu"),
     ],
 )
-def test_a_request_goes_to_the_endpoint_or_to_awss_regional_one(
+def test_a_request_is_sent_to_the_endpoint_or_to_awss_regional_one(
     endpoint: str | None, region: str, url: str, moto: Moto
 ) -> None:
     """C3, S1"""
-    client = connect(credentials(moto)._replace(endpoint=endpoint, region=region), Line(None, BUNDLE, 5.0))
+    client = connect(
+        credentials(moto)._replace(endpoint=endpoint, region=region), ConnectionSettings(None, BUNDLE, 5.0)
+    )
     sent: list[AWSRequest] = []
 
     def keep(request: AWSRequest, **_: object) -> None:
@@ -273,7 +259,7 @@ def test_a_request_goes_to_the_endpoint_or_to_awss_regional_one(
     assert f"/{region}/s3/aws4_request".encode() in sent[0].headers["Authorization"]
 
 
-def test_a_listing_may_say_its_keys_in_any_way_that_xml_has(store: S3Store, place: Place, wire: Wire) -> None:
+def test_keys_in_a_listing_may_be_written_in_every_form_of_xml(store: S3Store, place: Place, wire: Wire) -> None:
     """resolve.1: what is taken out of a listing unread is never a key's."""
     folder = f"{place.root.prefix}/pub/"
     for key in ("<Key>{}a</Key><Size>1</Size>", "<Key><![CDATA[{}<Size>1</Size>]]></Key><Size>1</Size>"):

@@ -18,13 +18,12 @@ from typing import Any
 
 import pytest
 
-from publish.adapters import secret_files
 from publish.adapters.vault import VaultSource, client
-from publish.adapters.vault.responses import Answer
+from publish.adapters.vault.responses import Response
 from publish.domain.credentials import Credentials
 from publish.domain.errors import CredentialsError, SourceUnavailable
 from publish.domain.vault_url import parse_vault_url
-from tests.support.ca import CertificateAuthority, TlsFront
+from tests.support.ca import CertificateAuthority, MakeFront
 from tests.support.fake_vault import (
     FIELDS,
     LOGIN,
@@ -76,10 +75,8 @@ def source(approle: Path) -> Callable[..., VaultSource]:
         return VaultSource(
             f"vault:{location}",
             parse_vault_url(location),
-            trust=str(trust),
+            ca_bundle=str(trust),
             environment=environment or {},
-            read_directory=secret_files.read_private_directory,
-            read_file=secret_files.read_secret_file,
         )
 
     return make
@@ -116,7 +113,7 @@ def wrong(read: Callable[[], object]) -> str:
 # What is asked
 
 
-def test_it_logs_in_reads_and_ends_the_token(source: Make) -> None:
+def test_it_logs_in_reads_and_revokes_the_token(source: Make) -> None:
     """V5."""
     with FakeVault() as server:
         assert source(server.address).read(PLENTY) == CREDENTIALS
@@ -124,14 +121,14 @@ def test_it_logs_in_reads_and_ends_the_token(source: Make) -> None:
     assert json.loads(server.asked[0].body) == {"role_id": "canary-role-id", "secret_id": SECRET_ID}
 
 
-def test_no_request_goes_out_on_a_connection_that_may_be_closing(source: Make) -> None:
+def test_each_request_has_a_connection_of_its_own(source: Make) -> None:
     """V4: nothing is sent again, so a kept connection that a proxy ends meanwhile would be a source that is wrong."""
     with FakeVault() as server:
         source(server.address).read(PLENTY)
         assert server.wire.connections == len(server.asked) == 3
 
 
-def test_the_token_goes_out_with_what_comes_after_the_login_and_nothing_else_does(source: Make) -> None:
+def test_only_requests_after_the_login_carry_the_token_and_every_header_is_known(source: Make) -> None:
     """V5, E2: every header is known."""
     with FakeVault() as server:
         source(server.address, "&namespace=team/a").read(PLENTY)
@@ -176,15 +173,13 @@ def test_the_path_is_encoded_once_on_the_wire(approle: Path, path: str, more: st
         VaultSource(
             "vault:",
             parse_vault_url(location),
-            trust=NODES,
+            ca_bundle=NODES,
             environment={},
-            read_directory=secret_files.read_private_directory,
-            read_file=secret_files.read_secret_file,
         ).read(PLENTY)
     assert server.steps[1] == f"GET {asked}"
 
 
-def test_a_kubernetes_login_sends_the_role_and_the_token_less_its_newline(tmp_path: Path) -> None:
+def test_a_kubernetes_login_sends_the_role_and_the_token_without_its_newline(tmp_path: Path) -> None:
     """V2, V7."""
     (tmp_path / "token").write_text("canary.jwt\n")
     with FakeVault() as server:
@@ -192,16 +187,14 @@ def test_a_kubernetes_login_sends_the_role_and_the_token_less_its_newline(tmp_pa
         VaultSource(
             "vault:",
             parse_vault_url(location),
-            trust=NODES,
+            ca_bundle=NODES,
             environment={},
-            read_directory=secret_files.read_private_directory,
-            read_file=secret_files.read_secret_file,
         ).read(PLENTY)
     assert server.steps[0] == "POST /v1/auth/k8s/east/login"
     assert json.loads(server.asked[0].body) == {"role": "a&b", "jwt": "canary.jwt"}
 
 
-def test_the_process_s_own_environment_changes_nothing(
+def test_the_environment_of_the_process_changes_nothing(
     source: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """E2: the program empties it, and this does not lean on that."""
@@ -224,25 +217,27 @@ def test_the_process_s_own_environment_changes_nothing(
 # Absent
 
 
-def test_no_approle_directory_is_absent_and_nothing_is_asked(source: Make, approle: Path) -> None:
+def test_a_missing_approle_directory_is_unavailable_and_nothing_is_sent(source: Make, approle: Path) -> None:
     """V4."""
     approle.rename(approle.with_name("away"))
     with FakeVault() as server:
-        assert "there is no such directory" in absent(lambda: source(server.address).read(PLENTY))
+        assert "directory not found" in absent(lambda: source(server.address).read(PLENTY))
     assert server.steps == []
 
 
-def test_a_wrong_approle_directory_is_wrong_and_nothing_is_asked(source: Make, approle: Path) -> None:
+def test_an_invalid_approle_directory_is_an_error_and_nothing_is_sent(source: Make, approle: Path) -> None:
     """V7."""
     (approle / "token").touch()
     with FakeVault() as server:
-        assert wrong(lambda: source(server.address).read(PLENTY)).startswith("not a field (role_id, secret_id are)")
+        assert wrong(lambda: source(server.address).read(PLENTY)).startswith(
+            "unknown field (expected role_id, secret_id)"
+        )
         approle.chmod(0o755)
-        assert "group and others" in wrong(lambda: source(server.address).read(PLENTY))
+        assert "group or others" in wrong(lambda: source(server.address).read(PLENTY))
     assert server.steps == []
 
 
-def test_a_name_that_does_not_resolve_is_absent(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_does_not_resolve_is_unavailable(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """V4."""
 
     def resolve(host: str, *_: object) -> list[object]:
@@ -250,25 +245,25 @@ def test_a_name_that_does_not_resolve_is_absent(source: Make, monkeypatch: pytes
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     said = absent(lambda: source("http://vault.example").read(PLENTY))
-    assert said == "the server cannot be reached: the name does not resolve"
+    assert said == "cannot reach the server: its name does not resolve"
     said = absent(lambda: source("http://vault.example", "&proxy=http://proxy.example").read(PLENTY))
-    assert said == "the proxy cannot be reached: the name does not resolve"
+    assert said == "cannot reach the proxy: its name does not resolve"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_refused_connection_is_absent(source: Make, scheme: str) -> None:
+def test_a_refused_connection_is_unavailable(source: Make, scheme: str) -> None:
     """V4."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{held.getsockname()[1]}"
         said = absent(lambda: source(f"{scheme}://{place}").read(PLENTY))
-        assert said == "the server cannot be reached: Connection refused"
+        assert said == "cannot reach the server: Connection refused"
         said = absent(lambda: source(f"{scheme}://vault.example", f"&proxy=http://{place}").read(PLENTY))
-        assert said == "the proxy cannot be reached: Connection refused"
+        assert said == "cannot reach the proxy: Connection refused"
 
 
 @pytest.mark.parametrize("number", [errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL])
-def test_no_route_is_absent(source: Make, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_a_missing_route_is_unavailable(source: Make, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """V4."""
 
     class Unroutable(socket.socket):
@@ -277,12 +272,12 @@ def test_no_route_is_absent(source: Make, monkeypatch: pytest.MonkeyPatch, numbe
 
     monkeypatch.setattr(socket, "socket", Unroutable)
     said = absent(lambda: source("http://127.0.0.1:8200").read(PLENTY))
-    assert said == "the server cannot be reached: no way there"
+    assert said == "cannot reach the server: no way there"
 
 
-def test_a_connection_that_is_not_made_in_time_is_absent(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connect_timeout_is_unavailable(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """V4: each has its own limit, whatever time is left."""
-    monkeypatch.setattr(client, "CONNECT", 0.2)
+    monkeypatch.setattr(client, "CONNECT_TIMEOUT", 0.2)
     with ExitStack() as held:
         listener = held.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         # The queue of a listener that takes none is full soon, and then connecting hangs.
@@ -291,22 +286,22 @@ def test_a_connection_that_is_not_made_in_time_is_absent(source: Make, monkeypat
             waiting.setblocking(False)
             waiting.connect_ex(listener.getsockname())
         said = absent(lambda: source(f"http://127.0.0.1:{listener.getsockname()[1]}").read(PLENTY))
-    assert said == "the server cannot be reached: connecting timed out"
+    assert said == "cannot reach the server: connecting timed out"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_server_that_takes_the_connection_and_says_nothing_is_absent(
+def test_a_server_that_accepts_and_stays_silent_is_unavailable(
     source: Make, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
     """V4: by TLS it is the handshake that hangs, and connecting's limit that ends it."""
-    monkeypatch.setattr(client, "ANSWER", 0.2)
-    monkeypatch.setattr(client, "CONNECT", 0.2)
+    monkeypatch.setattr(client, "READ_TIMEOUT", 0.2)
+    monkeypatch.setattr(client, "CONNECT_TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         place = f"127.0.0.1:{listener.getsockname()[1]}"
         said = absent(lambda: source(f"{scheme}://{place}").read(PLENTY))
-        assert said == "the server cannot be reached: it did not answer in time"
+        assert said == "cannot reach the server: no response in time"
         said = absent(lambda: source(f"{scheme}://vault.example", f"&proxy=http://{place}").read(PLENTY))
-        assert said.endswith("cannot be reached: it did not answer in time")
+        assert said.endswith(": no response in time")
 
 
 @pytest.mark.parametrize("step", ["login", "read"])
@@ -320,37 +315,37 @@ def test_a_server_that_takes_the_connection_and_says_nothing_is_absent(
         stops_after(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}"),
     ],
 )
-def test_a_server_that_stops_answering_is_absent(
+def test_a_server_that_stops_responding_is_unavailable(
     source: Make, monkeypatch: pytest.MonkeyPatch, step: str, fault: Fault
 ) -> None:
     """V4."""
-    monkeypatch.setattr(client, "ANSWER", 0.2)
+    monkeypatch.setattr(client, "READ_TIMEOUT", 0.2)
     with FakeVault(**{step: fault}) as server:
         said = absent(lambda: source(server.address).read(PLENTY))
-        assert said == "the server cannot be reached: it did not answer in time"
+        assert said == "cannot reach the server: no response in time"
     # A read that was not answered is followed by an attempt to end the token.
     assert server.steps == ([LOGGED_IN] if step == "login" else [LOGGED_IN, READ, REVOKED])
 
 
 @pytest.mark.parametrize("step", ["login", "read"])
-def test_a_server_that_drips_is_absent_when_the_time_is_over(
+def test_a_server_that_sends_byte_by_byte_is_unavailable_after_the_limit(
     source: Make, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """V4: no read ever times out, so it is the wall clock that ends it."""
-    monkeypatch.setattr(client._Wire, "most", 0.5)
+    monkeypatch.setattr(client._Adapter, "max_seconds", 0.5)
     with FakeVault(**{step: drips}) as server:
         said = absent(lambda: source(server.address).read(PLENTY))
-        assert said == "the server cannot be reached: there was no whole answer within 0.5 s"
+        assert said == "cannot reach the server: no complete response within 0.5 s"
 
 
 @pytest.mark.parametrize("fault", [silence, drips])
-def test_it_takes_no_more_than_the_time_it_was_given(source: Make, fault: Fault) -> None:
+def test_a_read_takes_at_most_its_budget(source: Make, fault: Fault) -> None:
     """V4: so that the next source has its turn."""
     with FakeVault(login=fault) as server:
-        assert "cannot be reached" in absent(lambda: source(server.address).read(0.5))
+        assert "cannot reach" in absent(lambda: source(server.address).read(0.5))
     with FakeVault() as server:
         said = absent(lambda: source(server.address).read(0))
-        assert said == "the server cannot be reached: no time was left"
+        assert said == "cannot reach the server: no time left"
     assert server.steps == []
 
 
@@ -361,38 +356,36 @@ def test_it_takes_no_more_than_the_time_it_was_given(source: Make, fault: Fault)
 @pytest.mark.parametrize(
     "status", [201, 204, 206, 300, 301, 302, 303, 304, 400, 401, 403, 404, 405, 412, 429, 472, 473, 500, 502, 503, 599]
 )
-def test_an_answer_that_is_no_success_is_wrong_with_its_status(source: Make, step: str, status: int) -> None:
+def test_a_response_other_than_200_is_an_error_with_its_status(source: Make, step: str, status: int) -> None:
     """V4, V5: 473 is a standby, 503 sealed; neither is asked again."""
     fault = answers(status, {"errors": [f"because of\n\t{SECRET_ID} and  more"]}, headers={"Location": "/elsewhere"})
     with FakeVault(**{step: fault if status != 204 else says(204)}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said.startswith(f"{step}: it ")
+    assert said.startswith((f"{step}: the server responded", f"{step}: unsupported redirect"))
     assert str(status) in said
     if status >= 400:
-        assert said == f"{step}: it answered with status {status}: because of … and more"
+        assert said == f"{step}: the server responded with status {status}: because of … and more"
     assert server.steps == ([LOGGED_IN] if step == "login" else [LOGGED_IN, READ, REVOKED])
 
 
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b"", "there is nothing of that name"),
-        (b'{"errors": []}', "there is nothing of that name"),
+        (b"", "not found (check the path"),
+        (b'{"errors": []}', "not found (check the path"),
         (b'{"errors": [], "warnings": ["Invalid path for a versioned K/V"]}', ": Invalid path for a versioned K/V"),
-        (b'{"data": {"data": null, "metadata": {"deletion_time": "2026"}}}', "(or it is deleted"),
-        (b"<html>canary-secret-id</html>", "there is nothing of that name"),
-        (b'{"errors": "canary-secret-id"}', "there is nothing of that name"),
-        (b'{"errors": [{"a": "canary-secret-id"}, 5]}', "there is nothing of that name"),
-        (b'["canary-secret-id"]', "there is nothing of that name"),
+        (b'{"data": {"data": null, "metadata": {"deletion_time": "2026"}}}', "whether it was deleted)"),
+        (b"<html>canary-secret-id</html>", "not found (check the path"),
+        (b'{"errors": "canary-secret-id"}', "not found (check the path"),
+        (b'{"errors": [{"a": "canary-secret-id"}, 5]}', "not found (check the path"),
+        (b'["canary-secret-id"]', "not found (check the path"),
     ],
 )
-def test_a_secret_that_is_not_there_or_deleted_is_wrong_and_says_where_to_look(
-    source: Make, body: bytes, words: str
-) -> None:
+def test_a_missing_or_deleted_secret_is_an_error_with_a_hint(source: Make, body: bytes, words: str) -> None:
     """V4."""
     with FakeVault(read=says(404, body)) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said.startswith("read: it answered with status 404: ")
+    assert said.startswith("read: the server responded with status 404: ")
     assert words in said
 
 
@@ -419,19 +412,19 @@ NOT_VAULTS: list[Fault] = [
 
 @pytest.mark.parametrize("step", ["login", "read"])
 @pytest.mark.parametrize("fault", NOT_VAULTS)
-def test_a_body_that_vault_does_not_send_is_wrong(source: Make, step: str, fault: Fault) -> None:
+def test_a_body_that_vault_does_not_send_is_an_error(source: Make, step: str, fault: Fault) -> None:
     """V4."""
     with FakeVault(**{step: fault}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said.startswith(f"{step}: its answer is not what Vault sends")
+    assert said.startswith(f"{step}: unexpected response (is this a Vault server?)")
 
 
 @pytest.mark.parametrize("token", ["canary\nX-Evil: 1", "canary ", "canary\x00", "canaryé", "canary\u2028"])
-def test_a_token_that_no_header_can_carry_is_wrong_and_not_quoted(source: Make, token: str) -> None:
+def test_a_malformed_token_is_an_error_and_is_not_quoted(source: Make, token: str) -> None:
     """V4, F9: the library's own words about it would hold it."""
     with FakeVault(login=answers(200, {"auth": {"client_token": token}})) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said == "login: its answer is not what Vault sends: its token cannot be one"
+    assert said == "login: unexpected response (is this a Vault server?): malformed token"
     assert server.steps == [LOGGED_IN]
 
 
@@ -453,26 +446,26 @@ def test_a_token_that_no_header_can_carry_is_wrong_and_not_quoted(source: Make, 
         sends(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000),
     ],
 )
-def test_a_connection_that_is_lost_in_mid_answer_is_wrong(source: Make, step: str, fault: Fault) -> None:
+def test_a_connection_lost_during_the_response_is_an_error(source: Make, step: str, fault: Fault) -> None:
     """V4: it could be reached."""
     with FakeVault(**{step: fault}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert "lost before the whole answer had come" in said or "not what Vault sends" in said
+    assert "lost before the response was complete" in said or "unexpected response" in said
 
 
-def test_a_body_that_does_not_unpack_is_wrong(source: Make) -> None:
+def test_a_body_that_cannot_be_decompressed_is_an_error(source: Make) -> None:
     """V4."""
     with FakeVault(login=says(200, b"canary", headers={"Content-Encoding": "gzip"})) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)) == "the request failed: ContentDecodingError"
 
 
-def test_a_packed_body_is_unpacked(source: Make) -> None:
+def test_a_compressed_body_is_decompressed(source: Make) -> None:
     packed = gzip.compress(json.dumps(SECRET).encode())
     with FakeVault(read=says(200, packed, headers={"Content-Encoding": "gzip"})) as server:
         assert source(server.address).read(PLENTY) == CREDENTIALS
 
 
-def test_an_endless_answer_is_refused_before_it_fills_the_memory(source: Make) -> None:
+def test_an_endless_response_is_refused(source: Make) -> None:
     def floods(exchange: Exchange) -> None:
         exchange.send(b"HTTP/1.1 200 OK\r\n\r\n")
         try:
@@ -482,32 +475,30 @@ def test_an_endless_answer_is_refused_before_it_fills_the_memory(source: Make) -
             exchange.close()
 
     with FakeVault(read=floods) as server:
-        assert wrong(lambda: source(server.address).read(PLENTY)) == "read: its answer is over 1 MiB"
+        assert wrong(lambda: source(server.address).read(PLENTY)) == "read: response larger than 1 MiB"
 
 
 @pytest.mark.parametrize(
     ("data", "fault"),
     [
-        ({**FIELDS, "region": 5}, "the field is not a string: region"),
-        ({**FIELDS, "region": None}, "the field is not a string: region"),
-        ({**FIELDS, "region": ["canary"]}, "the field is not a string: region"),
-        ({**FIELDS, "session_token": {"canary": "canary"}}, "the field is not a string: session_token"),
-        ({**FIELDS, "region": ""}, "the field is empty: region"),
-        ({**FIELDS, "region": "eu-west-1\n"}, "the field holds whitespace: region"),
-        ({**FIELDS, "secret_access_key": "canary\n"}, "the field holds whitespace: secret_access_key"),
-        ({**FIELDS, "secret_access_key": "canary\ud800"}, "cannot be printed: secret_access_key"),
-        ({**FIELDS, "endpoint": "https://u:canary@s3.example"}, "the endpoint is http(s)://HOST[:PORT] and nothing"),
-        ({**FIELDS, "password": "canary"}, "are): password"),
-        ({**FIELDS, "password": 5}, "are): password"),
-        ({**FIELDS, "canary-secret-key": "x"}, "are): …"),
-        ({**FIELDS, "a\nb": "c"}, "are): a b"),
-        ({"access_key_id": "AKID"}, "the field is missing: secret_access_key"),
-        ({}, "the field is missing: access_key_id"),
+        ({**FIELDS, "region": 5}, "not a string: region"),
+        ({**FIELDS, "region": None}, "not a string: region"),
+        ({**FIELDS, "region": ["canary"]}, "not a string: region"),
+        ({**FIELDS, "session_token": {"canary": "canary"}}, "not a string: session_token"),
+        ({**FIELDS, "region": ""}, "empty field: region"),
+        ({**FIELDS, "region": "eu-west-1\n"}, "field contains whitespace: region"),
+        ({**FIELDS, "secret_access_key": "canary\n"}, "field contains whitespace: secret_access_key"),
+        ({**FIELDS, "secret_access_key": "canary\ud800"}, "unprintable character: secret_access_key"),
+        ({**FIELDS, "endpoint": "https://u:canary@s3.example"}, "invalid endpoint (expected http(s)://HOST[:PORT])"),
+        ({**FIELDS, "password": "canary"}, "session_token): password"),
+        ({**FIELDS, "password": 5}, "session_token): password"),
+        ({**FIELDS, "canary-secret-key": "x"}, "session_token): …"),
+        ({**FIELDS, "a\nb": "c"}, "session_token): a b"),
+        ({"access_key_id": "AKID"}, "missing field: secret_access_key"),
+        ({}, "missing field: access_key_id"),
     ],
 )
-def test_the_rules_of_the_fields_hold_and_values_are_taken_as_they_are(
-    source: Make, data: dict[str, object], fault: str
-) -> None:
+def test_fields_are_checked_and_values_are_not_trimmed(source: Make, data: dict[str, object], fault: str) -> None:
     """C2, V7: no newline is dropped."""
     with FakeVault(read=answers(200, {"data": {"data": data, "metadata": {}}})) as server:
         assert fault in wrong(lambda: source(server.address).read(PLENTY))
@@ -527,7 +518,7 @@ def test_kv_version_1_has_the_fields_one_level_up(source: Make) -> None:
     with FakeVault(read=answers(200, {"data": FIELDS})) as server:
         assert source(server.address, "&kv=1").read(PLENTY) == CREDENTIALS
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said == "read: its answer is not what Vault sends for KV version 2"
+    assert said == "read: unexpected response (is this a Vault server?) for KV version 2"
 
 
 # What a server echoes
@@ -535,9 +526,7 @@ def test_kv_version_1_has_the_fields_one_level_up(source: Make) -> None:
 
 @pytest.mark.parametrize("step", ["login", "read"])
 @pytest.mark.parametrize("status", [400, 403, 404, 500, 503])
-def test_a_server_that_echoes_all_it_was_sent_is_quoted_without_the_secrets(
-    source: Make, step: str, status: int
-) -> None:
+def test_a_server_that_echoes_every_request_is_quoted_without_secrets(source: Make, step: str, status: int) -> None:
     """V8, F9; `failure` searches for each of them."""
     fault = echoes(status, f"Upper: {SECRET_ID.upper()}", f"twice {SECRET_ID}{SECRET_ID}", "on\nlines\x1b[31m")
     with FakeVault(**{step: fault}) as server:
@@ -547,7 +536,7 @@ def test_a_server_that_echoes_all_it_was_sent_is_quoted_without_the_secrets(
 
 
 @pytest.mark.parametrize("secret_id", ['canary"quoted\\', "canary/%41+&=", "canary<&>'"])
-def test_secrets_are_struck_out_in_json_s_and_a_url_s_writing_too(source: Make, approle: Path, secret_id: str) -> None:
+def test_secrets_are_redacted_in_json_and_in_urls(source: Make, approle: Path, secret_id: str) -> None:
     """V8."""
     (approle / "secret_id").write_text(secret_id)
     with FakeVault(login=echoes(400, json.dumps(secret_id), secret_id)) as server:
@@ -555,20 +544,20 @@ def test_secrets_are_struck_out_in_json_s_and_a_url_s_writing_too(source: Make, 
 
 
 @pytest.mark.parametrize("said", ["canary%2Fpart+x%3D%3D", r"canary\/part+x==", r"canary\u002fpart%2Bx=\u003d"])
-def test_a_secret_that_is_quoted_in_part_is_struck_out_whole(source: Make, approle: Path, said: str) -> None:
+def test_a_secret_with_mixed_escapes_is_redacted_whole(source: Make, approle: Path, said: str) -> None:
     """V8, F9."""
     (approle / "secret_id").write_text("canary/part+x==")
     with FakeVault(login=answers(400, {"errors": [f"no {said} here"]})) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)).endswith("status 400: no … here")
 
 
-def test_what_a_server_says_is_cut_short(source: Make) -> None:
+def test_a_servers_message_is_bounded(source: Make) -> None:
     """V8: one line, of bounded length."""
     with FakeVault(login=answers(400, {"errors": ["x" * 10_000]})) as server:
         assert len(wrong(lambda: source(server.address).read(PLENTY))) < 600
 
 
-def test_a_secret_across_the_cut_is_struck_out_whole(source: Make) -> None:
+def test_a_secret_across_the_bound_is_redacted_whole(source: Make) -> None:
     """V8."""
     with FakeVault(login=answers(400, {"errors": ["x" * 495 + SECRET_ID]})) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)).endswith("…")
@@ -591,7 +580,7 @@ def along(server: FakeVault, status: int = 307) -> Fault:
 
 
 @pytest.mark.parametrize("status", [307, 308])
-def test_a_login_is_redirected_once_and_all_else_goes_where_it_ended(source: Make, status: int) -> None:
+def test_a_login_follows_one_redirect_and_later_requests_go_to_that_server(source: Make, status: int) -> None:
     """V5: a standby that names the active node. The token is for who gave it."""
     with FakeVault() as active, FakeVault(login=along(active, status)) as standby:
         assert source(standby.address).read(PLENTY) == CREDENTIALS
@@ -618,21 +607,21 @@ def test_a_redirect_on_the_same_server_is_followed(source: Make, step: str, targ
     assert any("moved" in asked for asked in server.steps)
 
 
-def test_a_read_is_not_redirected_to_another_server_and_the_token_does_not_go_there(source: Make) -> None:
+def test_the_token_is_not_sent_to_another_server_by_a_redirect(source: Make) -> None:
     """V5."""
     with FakeVault() as other, FakeVault(read=along(other)) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said == "read: it redirects to another server, and the token is not for that one"
+    assert said == "read: refusing to send the token to another server (redirect)"
     assert other.steps == []
     assert server.steps == [LOGGED_IN, READ, REVOKED]
 
 
 @pytest.mark.parametrize("step", ["login", "read"])
-def test_a_second_redirect_is_wrong(source: Make, step: str) -> None:
+def test_a_second_redirect_is_an_error(source: Make, step: str) -> None:
     """V5."""
     with FakeVault(**{step: to("/v1/auth/approle/login" if step == "login" else "/v1/again")}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said == f"{step}: it redirects, which is followed once and for 307 and 308: 307"
+    assert said == f"{step}: unsupported redirect (only one 307 or 308 is followed): 307"
     assert len(server.steps) == (2 if step == "login" else 4)
 
 
@@ -645,53 +634,32 @@ def test_a_second_redirect_is_wrong(source: Make, step: str) -> None:
         "http://vault.example:99999/",
     ],
 )
-def test_a_redirect_to_what_is_no_server_is_wrong(source: Make, target: str) -> None:
+def test_a_redirect_to_an_invalid_url_is_an_error(source: Make, target: str) -> None:
     """V5, F9."""
     with FakeVault(login=to(target)) as server:
-        assert wrong(lambda: source(server.address).read(PLENTY)) == "login: it redirects to what is no server"
+        assert wrong(lambda: source(server.address).read(PLENTY)) == "login: redirect to an invalid URL"
     assert server.steps == [LOGGED_IN]
 
 
-def test_a_redirect_that_no_library_can_read_is_wrong(source: Make) -> None:
+def test_a_redirect_that_no_library_can_parse_is_an_error(source: Make) -> None:
     """V5."""
     with FakeVault(login=to("http://[::1/")) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)) == "the request failed: ValueError"
 
 
 @pytest.mark.parametrize("fault", [answers(307, {}), to("")])
-def test_a_redirect_that_names_no_place_is_wrong(source: Make, fault: Fault) -> None:
+def test_a_redirect_without_a_location_is_an_error(source: Make, fault: Fault) -> None:
     """V5."""
     with FakeVault(login=fault) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
-    assert said == "login: it redirects, which is followed once and for 307 and 308: 307"
+    assert said == "login: unsupported redirect (only one 307 or 308 is followed): 307"
 
 
 # TLS
 
 
-@pytest.fixture(scope="module")
-def authority() -> CertificateAuthority:
-    return CertificateAuthority()
-
-
-@pytest.fixture
-def tls(authority: CertificateAuthority, tmp_path: Path) -> Iterator[Callable[..., TlsFront]]:
-    """TLS fronts, before whatever a test wants."""
-    with ExitStack() as stopping:
-
-        def make(upstream: str, host: str = "localhost", *, expired: bool = False) -> TlsFront:
-            front = TlsFront(upstream, authority.issue(host, tmp_path, expired=expired))
-            stopping.callback(front.stop)
-            return front
-
-        yield make
-
-
-Front = Callable[..., TlsFront]
-
-
-def test_a_private_root_is_trusted_by_ca_or_in_the_node_s_bundle(
-    source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path
+def test_a_private_ca_is_trusted_by_ca_or_through_the_system_bundle(
+    source: Make, tls: MakeFront, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """V2, S8."""
     ca = authority.write(tmp_path)
@@ -701,13 +669,15 @@ def test_a_private_root_is_trusted_by_ca_or_in_the_node_s_bundle(
         assert source(front.address, trust=ca).read(PLENTY) == CREDENTIALS
 
 
-def test_ca_is_the_only_root_trusted(source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path) -> None:
+def test_only_the_certificates_of_ca_are_trusted(
+    source: Make, tls: MakeFront, authority: CertificateAuthority, tmp_path: Path
+) -> None:
     """V2."""
     other = CertificateAuthority("Another").write(tmp_path, "other.pem")
     with FakeVault() as server:
         front = tls(server.address)
         read = source(front.address, f"&ca={other}", trust=authority.write(tmp_path)).read
-        assert "the TLS certificate of the server does not verify" in wrong(lambda: read(PLENTY))
+        assert "cannot verify the TLS certificate of the server" in wrong(lambda: read(PLENTY))
     assert server.steps == []
 
 
@@ -715,35 +685,42 @@ def test_ca_is_the_only_root_trusted(source: Make, tls: Front, authority: Certif
     ("host", "expired", "words"),
     [("elsewhere.example", False, "Hostname mismatch"), ("localhost", True, "certificate has expired")],
 )
-def test_a_certificate_that_does_not_verify_is_wrong(
-    source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path, host: str, words: str, *, expired: bool
+def test_a_certificate_that_does_not_verify_is_an_error(
+    source: Make,
+    tls: MakeFront,
+    authority: CertificateAuthority,
+    tmp_path: Path,
+    host: str,
+    words: str,
+    *,
+    expired: bool,
 ) -> None:
     """V4."""
     ca = authority.write(tmp_path)
     with FakeVault() as server:
         front = tls(server.address, host, expired=expired)
         said = wrong(lambda: source(front.address, f"&ca={ca}").read(PLENTY))
-    assert said.startswith("the TLS certificate of the server does not verify: ")
+    assert said.startswith("cannot verify the TLS certificate of the server: ")
     assert words in said
     assert server.steps == []
 
 
-def test_an_unknown_root_is_wrong(source: Make, tls: Front) -> None:
+def test_an_unknown_ca_is_an_error(source: Make, tls: MakeFront) -> None:
     """V4."""
     with FakeVault() as server:
         front = tls(server.address)
-        assert "does not verify" in wrong(lambda: source(front.address).read(PLENTY))
+        assert "cannot verify" in wrong(lambda: source(front.address).read(PLENTY))
     assert server.steps == []
 
 
-def test_tls_with_a_server_that_has_none_is_wrong(source: Make) -> None:
+def test_tls_with_a_plain_server_is_an_error(source: Make) -> None:
     """V4."""
     with FakeVault() as server:
         https = server.address.replace("http", "https")
         assert wrong(lambda: source(https).read(PLENTY)).startswith("TLS with the server failed: ")
 
 
-def test_no_tls_with_a_server_that_wants_it_is_wrong(source: Make, tls: Front) -> None:
+def test_plain_http_with_a_tls_server_is_an_error(source: Make, tls: MakeFront) -> None:
     """V4."""
     with FakeVault() as server:
         plain = tls(server.address).address.replace("https", "http")
@@ -753,21 +730,21 @@ def test_no_tls_with_a_server_that_wants_it_is_wrong(source: Make, tls: Front) -
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "the file of ca= cannot be read: No such file or directory"),
-        (b"", "the file of ca= is bad: there is no PEM certificate in it"),
-        (b"canary", "the file of ca= is bad: there is no PEM certificate in it"),
+        (None, "cannot read the file of ca=: No such file or directory"),
+        (b"", "the file of ca= is not a list of PEM certificates: no certificate in it"),
+        (b"canary", "the file of ca= is not a list of PEM certificates: no certificate in it"),
         (
             b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
-            "the file of ca= is bad: a certificate in it is broken",
+            "the file of ca= is not a list of PEM certificates: ",
         ),
         (
             b"-----BEGIN CERTIFICATE-----\n!\xff\n-----END CERTIFICATE-----\n",
-            "the file of ca= is bad: a certificate in it is broken",
+            "the file of ca= is not a list of PEM certificates: ",
         ),
     ],
 )
-def test_a_bad_ca_is_wrong_and_nothing_is_asked(
-    source: Make, tls: Front, tmp_path: Path, content: bytes | None, words: str
+def test_an_invalid_ca_file_is_an_error_and_nothing_is_sent(
+    source: Make, tls: MakeFront, tmp_path: Path, content: bytes | None, words: str
 ) -> None:
     """V4."""
     ca = tmp_path / "ca.pem"
@@ -775,19 +752,32 @@ def test_a_bad_ca_is_wrong_and_nothing_is_asked(
         ca.write_bytes(content)
     with FakeVault() as server:
         front = tls(server.address)
-        assert wrong(lambda: source(front.address, f"&ca={ca}").read(PLENTY)) == words
+        assert wrong(lambda: source(front.address, f"&ca={ca}").read(PLENTY)).startswith(words)
     assert server.steps == []
 
 
-def test_a_directory_is_no_ca(source: Make, tmp_path: Path) -> None:
+def test_a_ca_file_with_a_truncated_second_certificate_is_an_error(
+    source: Make, authority: CertificateAuthority, tmp_path: Path
+) -> None:
+    """vault.4: the first certificate alone is a list, so a count of whole ones would not see it."""
+    ca = tmp_path / "ca.pem"
+    whole = authority.certificate
+    begin = len("-----BEGIN CERTIFICATE-----\n")
+    for end in range(begin, len(whole.rstrip()), 97):
+        ca.write_bytes(whole + whole[:end])
+        said = wrong(lambda: source("https://vault.example", f"&ca={ca}").read(PLENTY))
+        assert said.startswith("the file of ca= is not a list of PEM certificates: ")
+
+
+def test_a_directory_as_ca_is_an_error(source: Make, tmp_path: Path) -> None:
     """V2."""
-    assert "the file of ca= cannot be read: Is a directory" in wrong(
+    assert "cannot use the file of ca=: not a regular file" in wrong(
         lambda: source("https://vault.example", f"&ca={tmp_path}").read(PLENTY)
     )
 
 
-def test_a_login_is_redirected_from_http_to_https_and_never_back(
-    source: Make, tls: Front, authority: CertificateAuthority, tmp_path: Path
+def test_a_redirect_from_http_to_https_is_followed_and_never_the_reverse(
+    source: Make, tls: MakeFront, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """V5."""
     ca = authority.write(tmp_path)
@@ -799,7 +789,7 @@ def test_a_login_is_redirected_from_http_to_https_and_never_back(
         assert server.steps == [LOGGED_IN, READ, REVOKED]
         with FakeVault(login=along(server)) as secure:
             said = wrong(lambda: source(tls(secure.address).address, f"&ca={ca}").read(PLENTY))
-        assert said == "login: it redirects from https to http"
+        assert said == "login: refusing a redirect from https to http"
         assert len(server.steps) == 3
 
 
@@ -807,36 +797,34 @@ def test_a_login_is_redirected_from_http_to_https_and_never_back(
 
 
 @pytest.mark.parametrize("fault", [says(403), says(500), says(200, b"{}"), web_page, lost_request, to("/v1/again")])
-def test_a_server_that_does_not_end_the_token_does_no_harm(source: Make, fault: Fault) -> None:
+def test_a_failed_revocation_is_ignored(source: Make, fault: Fault) -> None:
     """V5."""
     with FakeVault(revoke=fault) as server:
         assert source(server.address).read(PLENTY) == CREDENTIALS
 
 
 @pytest.mark.parametrize("fault", [silence, drips])
-def test_the_end_of_the_token_is_not_waited_for_longer_than_its_time(
-    source: Make, monkeypatch: pytest.MonkeyPatch, fault: Fault
-) -> None:
+def test_the_revocation_takes_at_most_five_seconds(source: Make, monkeypatch: pytest.MonkeyPatch, fault: Fault) -> None:
     """V5: 5 s of however much is left."""
-    assert client.REVOKE == 5
-    monkeypatch.setattr(client, "REVOKE", 0.2)
+    assert client.REVOKE_TIMEOUT == 5
+    monkeypatch.setattr(client, "REVOKE_TIMEOUT", 0.2)
     with FakeVault(revoke=fault) as server:
         assert source(server.address).read(PLENTY) == CREDENTIALS
     assert server.steps == [LOGGED_IN, READ, REVOKED]
 
 
-def test_a_redirect_does_not_give_the_end_of_the_token_more_time(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_redirect_does_not_extend_the_time_of_the_revocation(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """V5: 5 s in all."""
     limits: list[float] = []
-    send = client._Wire._send
+    send = client._Adapter._send
 
-    def note(self: client._Wire, *given: Any) -> Answer:  # noqa: ANN401  (passed on)
+    def note(self: client._Adapter, *given: Any) -> Response:  # noqa: ANN401  (passed on)
         limits.append(given[-1])
         if len(limits) == 3:
             monkeypatch.setattr(client, "monotonic", lambda: monotonic() + 3)
         return send(self, *given)
 
-    monkeypatch.setattr(client._Wire, "_send", note)
+    monkeypatch.setattr(client._Adapter, "_send", note)
     with FakeVault() as server:
         server.wire.heal()
         server.wire.spoil("POST", answers(200, LOGIN), part="/login")
@@ -849,25 +837,25 @@ def test_a_redirect_does_not_give_the_end_of_the_token_more_time(source: Make, m
     assert limits[3] <= 2
 
 
-def test_each_exchange_has_ten_seconds_to_connect_and_ten_for_its_answer() -> None:
+def test_a_request_has_ten_seconds_to_connect_and_ten_for_the_response() -> None:
     """V4."""
-    assert (client.CONNECT, client.ANSWER, client._Wire.most) == (10, 10, 20)
+    assert (client.CONNECT_TIMEOUT, client.READ_TIMEOUT, client._Adapter.max_seconds) == (10, 10, 20)
 
 
 # V6, and what is imported
 
 
-def test_a_malformed_variable_refuses_it_before_anything_else_is_looked_at(source: Make, approle: Path) -> None:
+def test_a_malformed_variable_is_an_error_before_anything_else_is_checked(source: Make, approle: Path) -> None:
     """V6: even a source that would be absent."""
     approle.rename(approle.with_name("away"))
     with FakeVault() as server:
         read = source(server.address, environment={"VAULT_SKIP_VERIFY": "canary"}).read
         said = wrong(lambda: read(PLENTY))
-    assert said == "true or false is wanted in VAULT_SKIP_VERIFY, or nothing at all"
+    assert said == "VAULT_SKIP_VERIFY must be true or false, or unset"
     assert server.steps == []
 
 
-def test_nothing_heavy_is_imported_before_a_source_is_read_so_far_as_to_need_it() -> None:
+def test_hvac_is_imported_only_when_a_request_is_sent() -> None:
     """A source that is absent, or passed over, costs no start-up time."""
     program = """
 import sys
@@ -875,8 +863,8 @@ from publish.adapters.secret_files import read_private_directory, read_secret_fi
 from publish.adapters.vault import VaultSource
 from publish.domain.errors import SourceUnavailable
 from publish.domain.vault_url import parse_vault_url
-source = VaultSource("vault:", parse_vault_url("http://v/p?auth=approle&approle=/nonexistent"), trust="/nonexistent",
-    environment={}, read_directory=read_private_directory, read_file=read_secret_file)
+source = VaultSource("vault:", parse_vault_url("http://v/p?auth=approle&approle=/nonexistent"),
+    ca_bundle="/nonexistent", environment={})
 try:
     source.read(1)
 except SourceUnavailable:
@@ -886,7 +874,7 @@ except SourceUnavailable:
     assert done.stdout == "\n"
 
 
-def test_no_thread_is_left_when_all_is_answered(source: Make) -> None:
+def test_no_thread_is_left_after_a_read(source: Make) -> None:
     before = threading.active_count()
     with FakeVault() as server:
         source(server.address).read(PLENTY)

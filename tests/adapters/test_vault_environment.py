@@ -30,11 +30,6 @@ def refusal(environment: Mapping[str, str]) -> str:
     return str(raised.value)
 
 
-@pytest.fixture(scope="module")
-def authority() -> CertificateAuthority:
-    return CertificateAuthority()
-
-
 @pytest.fixture
 def pair(authority: CertificateAuthority, tmp_path: Path) -> Pair:
     return authority.issue("client", tmp_path)
@@ -122,7 +117,7 @@ def rows(table: Mapping[str, list[str]]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "value"), rows(WELL_FORMED))
-def test_a_well_formed_value_refuses_nothing(name: str, value: str) -> None:
+def test_a_well_formed_value_is_accepted(name: str, value: str) -> None:
     """V6."""
     check_environment({name: value})
 
@@ -139,14 +134,14 @@ def test_an_empty_value_counts_as_unset(name: str) -> None:
     check_environment({name: ""})
 
 
-def test_what_the_client_does_not_parse_is_not_looked_at() -> None:
+def test_variables_that_the_client_does_not_parse_are_ignored() -> None:
     """V6: a namespace, a token, a wrapping's time and another program's variables may be anything."""
     check_environment(
         {"VAULT_NAMESPACE": "//", "VAULT_TOKEN": "\n", "VAULT_WRAP_TTL": "x", "VAULT_FORMAT": "%", "A": ":"}
     )
 
 
-def test_of_two_names_for_one_thing_the_first_counts() -> None:
+def test_of_two_names_for_the_same_setting_the_first_counts() -> None:
     """V6: `VAULT_PROXY_ADDR, else VAULT_HTTP_PROXY; VAULT_AGENT_ADDR, else VAULT_ADDR`."""
     check_environment({"VAULT_PROXY_ADDR": "http://p", "VAULT_HTTP_PROXY": ":bad"})
     check_environment({"VAULT_AGENT_ADDR": "http://a", "VAULT_ADDR": ":bad"})
@@ -157,31 +152,33 @@ def test_of_two_names_for_one_thing_the_first_counts() -> None:
 # The client's certificate
 
 
-def test_a_certificate_and_its_key_refuse_nothing(pair: Pair) -> None:
+def test_a_certificate_with_its_key_is_accepted(pair: Pair) -> None:
     """V6."""
     check_environment({"VAULT_CLIENT_CERT": str(pair.certificate), "VAULT_CLIENT_KEY": str(pair.key)})
 
 
 @pytest.mark.parametrize("name", ["VAULT_CLIENT_CERT", "VAULT_CLIENT_KEY"])
-def test_only_one_of_the_two_is_refused(pair: Pair, name: str) -> None:
+def test_a_certificate_without_a_key_is_refused_and_vice_versa(pair: Pair, name: str) -> None:
     """V6."""
     assert refusal({name: str(pair.certificate)}).endswith(f"only one is: {name}")
 
 
-def test_files_that_are_no_pair_are_refused(pair: Pair, authority: CertificateAuthority, tmp_path: Path) -> None:
+def test_files_that_are_not_a_key_pair_are_refused(pair: Pair, authority: CertificateAuthority, tmp_path: Path) -> None:
     """V6."""
     other = authority.issue("other", tmp_path)
     for certificate, key in [(pair.certificate, other.key), (pair.key, pair.certificate), (pair.key, pair.key)]:
         said = refusal({"VAULT_CLIENT_CERT": str(certificate), "VAULT_CLIENT_KEY": str(key)})
-        assert "VAULT_CLIENT_CERT and VAULT_CLIENT_KEY name no pair" in said
+        assert "VAULT_CLIENT_CERT and VAULT_CLIENT_KEY do not form a valid key pair" in said
 
 
-def test_a_key_with_a_pass_phrase_is_refused_and_nobody_is_asked_for_it(pair: Pair) -> None:
+def test_an_encrypted_key_is_refused_without_a_prompt(pair: Pair) -> None:
     """V6: no terminal is waited for."""
     key = load_pem_private_key(pair.key.read_bytes(), None)
     locked = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"phrase"))
     pair.key.write_bytes(locked)
-    assert "name no pair" in refusal({"VAULT_CLIENT_CERT": str(pair.certificate), "VAULT_CLIENT_KEY": str(pair.key)})
+    assert "do not form a valid key pair" in refusal(
+        {"VAULT_CLIENT_CERT": str(pair.certificate), "VAULT_CLIENT_KEY": str(pair.key)}
+    )
 
 
 @pytest.mark.parametrize("name", ["VAULT_CLIENT_CERT", "VAULT_CLIENT_KEY"])
@@ -190,13 +187,13 @@ def test_a_client_file_that_cannot_be_read_is_refused(pair: Pair, tmp_path: Path
     os.mkfifo(tmp_path / "fifo")
     for bad in (tmp_path / "missing", tmp_path, tmp_path / "fifo"):
         both = {"VAULT_CLIENT_CERT": str(pair.certificate), "VAULT_CLIENT_KEY": str(pair.key), name: str(bad)}
-        assert refusal(both).startswith(f"the file named in {name} cannot be read: ")
+        assert refusal(both).startswith(f"cannot read the file that {name} names: ")
 
 
 # The roots
 
 
-def test_roots_in_pem_refuse_nothing(authority: CertificateAuthority, tmp_path: Path) -> None:
+def test_pem_certificates_are_accepted(authority: CertificateAuthority, tmp_path: Path) -> None:
     """V6."""
     pem = authority.certificate.decode()
     (tmp_path / "roots").mkdir()
@@ -212,7 +209,7 @@ def test_roots_in_pem_refuse_nothing(authority: CertificateAuthority, tmp_path: 
     check_environment({"VAULT_CACERT": os.fsencode(strange).decode("utf-8", "surrogateescape")})
 
 
-def test_a_broken_certificate_beside_a_good_one_refuses_nothing(authority: CertificateAuthority) -> None:
+def test_a_broken_certificate_beside_a_valid_one_is_accepted(authority: CertificateAuthority) -> None:
     """V6: Go passes over it."""
     broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
     check_environment({"VAULT_CACERT_BYTES": broken + authority.certificate.decode() + broken})
@@ -226,15 +223,15 @@ def test_a_file_without_a_certificate_is_refused(tmp_path: Path, name: str, pair
     (tmp_path / "empty").touch()
     os.mkfifo(tmp_path / "fifo")
     for bad in (tmp_path / "missing", tmp_path / "empty", pair.key, tmp_path / "fifo"):
-        assert refusal({name: str(bad)}).startswith(f"{name} names no PEM certificate that can be read: ")
+        assert refusal({name: str(bad)}).startswith(f"{name} has no readable PEM certificate: ")
 
 
-def test_a_directory_is_no_file_of_roots(tmp_path: Path) -> None:
+def test_a_directory_as_vault_cacert_is_refused(tmp_path: Path) -> None:
     """V6."""
-    assert "VAULT_CACERT names" in refusal({"VAULT_CACERT": str(tmp_path)})
+    assert "VAULT_CACERT has no readable PEM certificate" in refusal({"VAULT_CACERT": str(tmp_path)})
 
 
-def test_any_file_in_a_directory_of_roots_can_refuse_it(authority: CertificateAuthority, tmp_path: Path) -> None:
+def test_every_file_in_vault_capath_must_have_a_certificate(authority: CertificateAuthority, tmp_path: Path) -> None:
     """V6."""
     roots = tmp_path / "roots"
     roots.mkdir()
@@ -242,15 +239,17 @@ def test_any_file_in_a_directory_of_roots_can_refuse_it(authority: CertificateAu
     authority.write(roots)
     (roots / "deeper").mkdir()
     (roots / "deeper" / "README").touch()
-    assert "VAULT_CAPATH names" in refusal({"VAULT_CAPATH": str(roots)})
+    assert "VAULT_CAPATH has no readable PEM certificate" in refusal({"VAULT_CAPATH": str(roots)})
     (roots / "deeper" / "README").unlink()
     (roots / "link").symlink_to("deeper")
-    assert "VAULT_CAPATH names" in refusal({"VAULT_CAPATH": str(roots)})
+    assert "VAULT_CAPATH has no readable PEM certificate" in refusal({"VAULT_CAPATH": str(roots)})
 
 
-def test_of_three_names_for_the_roots_the_first_counts(authority: CertificateAuthority, tmp_path: Path) -> None:
+def test_of_three_names_for_the_ca_the_first_counts(authority: CertificateAuthority, tmp_path: Path) -> None:
     """V6: `VAULT_CACERT, else VAULT_CACERT_BYTES, else VAULT_CAPATH`."""
     good = str(authority.write(tmp_path))
     check_environment({"VAULT_CACERT": good, "VAULT_CACERT_BYTES": "bad", "VAULT_CAPATH": "/missing"})
     check_environment({"VAULT_CACERT_BYTES": authority.certificate.decode(), "VAULT_CAPATH": "/missing"})
-    assert "VAULT_CACERT_BYTES names" in refusal({"VAULT_CACERT_BYTES": "bad", "VAULT_CAPATH": good})
+    assert "VAULT_CACERT_BYTES has no readable PEM certificate" in refusal(
+        {"VAULT_CACERT_BYTES": "bad", "VAULT_CAPATH": good}
+    )

@@ -9,62 +9,70 @@ from publish.cli.deadline import Deadline
 from publish.domain.errors import ConfigError, CredentialsError, TimedOut
 
 
-def test_work_that_ends_in_time_gives_what_it_gives() -> None:
-    assert Deadline(monotonic(), 60).hold(lambda: 5) == 5
-    assert Deadline(monotonic(), 60).hold(lambda: None) is None
+def test_the_result_of_work_that_ends_in_time_is_returned() -> None:
+    assert Deadline(monotonic(), 60).run(lambda: 5) == 5
+    assert Deadline(monotonic(), 60).run(lambda: None) is None
 
 
-def test_what_work_raises_is_raised() -> None:
+def test_an_error_of_the_work_is_raised() -> None:
     def fail() -> None:
         raise ConfigError("this")
 
     with pytest.raises(ConfigError, match="this"):
-        Deadline(monotonic(), 60).hold(fail)
+        Deadline(monotonic(), 60).run(fail)
 
 
-def test_work_that_hangs_is_given_up_and_its_step_and_the_limit_are_named() -> None:
+def test_a_time_out_names_the_step_and_the_limit() -> None:
     """S5"""
     deadline = Deadline(monotonic(), 0.05)
     never = threading.Event()
 
     def hang() -> None:
-        deadline.at_source("file:/creds")
-        deadline.at_request("list pub/")
+        deadline.enter_source("file:/creds")
+        deadline.enter_request("list pub/")
         never.wait()
 
     with pytest.raises(TimedOut) as error:
-        deadline.hold(hang)
+        deadline.run(hang)
     assert str(error.value) == "list pub/: out of time (-timeout 0.05s)"
     never.set()
 
 
-def test_a_source_that_hangs_is_an_error_about_the_credentials() -> None:
+def test_a_source_that_hangs_is_a_credentials_error() -> None:
     """C6"""
     deadline = Deadline(monotonic(), 0.05)
     never = threading.Event()
 
     def hang() -> None:
-        deadline.at_source("file:/creds")
+        deadline.enter_source("file:/creds")
         never.wait()
 
     with pytest.raises(CredentialsError) as error:
-        deadline.hold(hang)
+        deadline.run(hang)
     assert str(error.value) == "file:/creds: out of time (-timeout 0.05s)"
     never.set()
 
 
-def test_time_that_has_passed_before_counts() -> None:
+def test_time_before_the_work_counts() -> None:
     """S5: from the start of the process"""
     deadline = Deadline(monotonic() - 100, 60)
     never = threading.Event()
-    assert deadline.left() < -39
+    assert deadline.remaining() < -39
     with pytest.raises(TimedOut):
-        deadline.hold(never.wait)
+        deadline.run(never.wait)
     deadline.restart()
-    assert 59 < deadline.left() <= 60
+    assert 59 < deadline.remaining() <= 60
     never.set()
 
 
-def test_the_longest_limit_of_all_is_no_trouble() -> None:
+def test_the_longest_possible_limit_works() -> None:
     """F2"""
-    assert Deadline(monotonic(), (2**63 - 1) / 10**9).hold(lambda: 5) == 5
+    assert Deadline(monotonic(), (2**63 - 1) / 10**9).run(lambda: 5) == 5
+
+
+def test_an_unbounded_deadline_runs_the_work_on_the_same_thread_until_it_is_bound() -> None:
+    deadline = Deadline(monotonic() - 100, 60, bounded=False)
+    assert deadline.run(threading.get_ident) == threading.get_ident()
+    deadline.bind()
+    with pytest.raises(TimedOut):
+        deadline.run(lambda: threading.Event().wait(5))

@@ -1,48 +1,70 @@
+"""Help shows what the tables of verbs and flags hold (F8)."""
+
 from __future__ import annotations
 
 import pytest
 
+from publish.cli import goflag, verbs
 from publish.cli.help import STATUSES, VARIABLES
-from publish.cli.verbs import VERBS, Verb
+from publish.cli.verbs.common import Verb
 from tests.support.program import call
 
+VERBS = [verbs.load(name) for name in verbs.NAMES]
 EACH_VERB = pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 
 
-def test_there_are_the_verbs_of_the_contract() -> None:
-    assert [verb.name for verb in VERBS] == ["resolve", "watch", "publish", "prune", "probe"]
-
-
 @pytest.mark.parametrize("line", [("help",), ("-h",), ("--help",), ("-help",), ("help", "-h"), ("help", "help")])
-def test_help_tells_of_every_verb_variable_and_status(line: tuple[str, ...]) -> None:
+def test_help_shows_every_verb_variable_and_status(line: tuple[str, ...]) -> None:
     """F8"""
     result = call(*line)
     assert (result.status, result.err) == (0, b"")
     text = result.out.decode()
-    for word in (*(verb.summary for verb in VERBS), *(name for name, _, _ in VARIABLES), *dict(STATUSES).values()):
-        assert word in text
+    for verb in VERBS:
+        assert f"\n  {verb.name} " in text
+        assert verb.summary in text
+    for flag, about in VARIABLES:
+        assert f"\n  {flag.variable} " in text
+        assert about in text
+    for status, meaning in STATUSES:
+        assert f"\n  {status} " in text
+        assert meaning in text
 
 
 @EACH_VERB
-def test_a_verb_tells_of_its_flags_defaults_statuses_and_shows_an_example(verb: Verb) -> None:
+def test_help_of_a_verb_shows_its_usage_flags_statuses_and_example(verb: Verb) -> None:
     """F8, F3, F5"""
     result = call("help", verb.name)
     assert (result.status, result.err) == (0, b"")
     text = result.out.decode()
-    assert text.startswith(f"usage: publish {verb.name} -checkpoint ")
-    assert verb.usage.endswith(" ".join(["[flags]", *verb.positionals]))
+    assert text.startswith(f"usage: {verb.usage}\n")
+    assert verb.usage.startswith(f"publish {verb.name} -checkpoint ")
     for flag in verb.flags:
-        assert not flag.required or f" -{flag.name} " in verb.usage
-        head = f"\n  -{flag.name} {flag.value}".rstrip()
-        assert head + (f" (default {flag.default})" if flag.default else "") in text
-    for status in ("\n  0  ", "\n  1  ", "\n  2  ", "\n  130, 143  "):
-        assert status in text
+        (head,) = [line for line in text.splitlines() if f"{line} ".startswith(f"  {flag.synopsis} ")]
+        assert ("required" in head) == flag.required
+        assert not flag.metavar or not flag.default or f"default {flag.default})" in head
+        assert verb.requires(flag) == (f" {flag.synopsis} " in verb.usage)
+    for status, _ in STATUSES:
+        assert f"\n  {status} " in text
     assert f"\n  {verb.example}\n" in text
 
 
 @EACH_VERB
+def test_the_example_of_a_verb_is_a_correct_command_line(verb: Verb) -> None:
+    """F8"""
+    words = verb.example.removeprefix("SAVE=$(").partition(")")[0].removesuffix(" &").split()
+    assert words[:2] == ["publish", verb.name]
+    line = goflag.parse(verb.flags, words[2:], {})
+    verb.check(line)
+
+
+def test_every_variable_of_a_flag_is_explained() -> None:
+    """E1, F8"""
+    assert {flag.variable for verb in VERBS for flag in verb.flags} - {""} == {flag.variable for flag, _ in VARIABLES}
+
+
+@EACH_VERB
 @pytest.mark.parametrize("flag", ["-h", "-help", "--help"])
-def test_help_may_stand_anywhere_among_the_flags(verb: Verb, flag: str) -> None:
+def test_the_help_flag_may_stand_anywhere_among_the_flags(verb: Verb, flag: str) -> None:
     """F8"""
     text = call("help", verb.name).out
     assert call(verb.name, flag) == (0, text, b"")
@@ -55,24 +77,9 @@ def test_help_fits_a_terminal(verb: Verb) -> None:
         assert len(line) <= 110
 
 
-DEFAULTS = {
-    "timeout": "5m",
-    "interval": "10s",
-    "keep": "3",
-    "probe": "false",
-    "checkpoint": "",
-    "creds": "",
-    "proxy": "",
-    "framework": "",
-    "epoch": "",
-    "attempt": "",
-}
-
-
-@EACH_VERB
-def test_each_verb_has_the_flags_of_the_contract(verb: Verb) -> None:
-    """F3, E"""
-    own = {"resolve": {"probe"}, "watch": {"framework", "interval", "epoch", "attempt"}, "publish": {"epoch"}}
-    own |= {"prune": {"keep"}, "probe": set()}
-    assert {flag.name for flag in verb.flags} == {"checkpoint", "creds", "proxy", "timeout"} | own[verb.name]
-    assert {flag.name: flag.default for flag in verb.flags}.items() <= DEFAULTS.items()
+def test_probe_requires_credentials_and_an_s3_root() -> None:
+    """probe.1"""
+    text = call("help", "probe").out.decode()
+    assert text.startswith("usage: publish probe -checkpoint s3://BUCKET/PREFIX -creds LIST [flags]\n")
+    assert "\n  -creds LIST (required)\n" in text
+    assert "directory" not in text

@@ -96,10 +96,10 @@ def test_each_verb_does_its_work(seaweedfs: KeyedServer, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("creds", "why"),
     [
-        ("nonsense", "item 1 of the list has no colon"),
-        ("file:/x,", "item 2 of the list is empty"),
+        ("nonsense", "-creds item 1 has no colon"),
+        ("file:/x,", "-creds item 2 is empty"),
         ("gopher:/x", "unknown kind"),
-        ("secret:/does/not/exist", "no source answered: secret:/does/not/exist: "),
+        ("secret:/does/not/exist", "no credentials found: secret:/does/not/exist: "),
         ("secret:/does/not/exist,file:nor/this", "file:nor/this: "),
         ("secret:/dev/null", "secret:/dev/null: "),
     ],
@@ -115,7 +115,7 @@ def test_what_is_wrong_with_the_credentials_says_so_first(creds: str, why: str) 
 
 
 @pytest.mark.parametrize(
-    ("creds", "why"), [("bogus", "item 1 of the list has no colon"), ("file:/x", "out of time (-timeout 1e-09s)")]
+    ("creds", "why"), [("bogus", "-creds item 1 has no colon"), ("file:/x", "out of time (-timeout 1e-09s)")]
 )
 @pytest.mark.parametrize("verb", ["resolve", "watch"])
 def test_however_little_time_there_is_the_list_comes_first(verb: str, creds: str, why: str) -> None:
@@ -125,7 +125,7 @@ def test_however_little_time_there_is_the_list_comes_first(verb: str, creds: str
     assert (result.status, result.out) == (1, b"")
     (note,) = result.notes
     assert note.startswith("credentials: ")
-    assert why in note or (creds != "bogus" and note.endswith("no time was left to ask it"))
+    assert why in note or (creds != "bogus" and note.endswith("no time left to read it"))
 
 
 TOKEN = "TOKENCANARY/ab+cd=="
@@ -164,7 +164,7 @@ def test_a_relative_source_is_below_the_working_directory(job: Job) -> None:
     """C7"""
     line = ("resolve", "-checkpoint", job.place.url, "-creds", "file:creds")
     assert run(*line, cwd=job.folder) == Result(0, b"", b"")
-    assert "no source answered" in run(*line, cwd="/").notes[0]
+    assert "no credentials found" in run(*line, cwd="/").notes[0]
 
 
 def test_the_first_source_that_answers_is_named(seaweedfs: KeyedServer, tmp_path: Path) -> None:
@@ -349,7 +349,7 @@ def test_a_watch_that_no_source_answers_any_more_fails(job: Job) -> None:
         job.wire.spoil_all("GET", EXPIRED)
         process.terminate()
         assert process.wait(60) == 1
-        assert noted(process)[1].startswith("credentials: no source answered: ")
+        assert noted(process)[1].startswith("credentials: no credentials found: ")
 
 
 @pytest.mark.parametrize(("field", "value"), [("endpoint", "http://127.0.0.1:9"), ("region", "eu-west-1")])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from publish import __version__
-from publish.cli import main
+from publish.cli import app
 from tests.support.program import CLEAN, PROGRAM, Result, call, fill, run, start, until_it_waits_to_write
 
 EVERY_ANSWER = (
@@ -64,7 +64,9 @@ def test_each_foreign_name_in_the_log_is_a_line_up_to_twenty(root: Path, count: 
     for number in range(count):
         (root / "pub" / f"foreign{number:02}").touch()
     notes = run("resolve", "-checkpoint", root).notes
-    told = [f"pub/: not the name of a publication: foreign{number:02}" for number in range(min(count, 20))]
+    told = [
+        f"pub/: unrecognised entry (move it out of the folder): foreign{number:02}" for number in range(min(count, 20))
+    ]
     assert notes == told + [f"and {count - 20} more"] * (count > 20)
 
 
@@ -167,8 +169,8 @@ def test_no_file_or_connection_gets_the_number_of_a_closed_stream(closed: str) -
     """F7: what is meant for stdout would land in it"""
     child = """
 import os
-from publish.__main__ import _occupy_descriptors
-_occupy_descriptors()
+from publish.__main__ import _reserve_std_fds
+_reserve_std_fds()
 os._exit(os.open(os.devnull, os.O_WRONLY))
 """
     shell = ["/bin/sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, child]
@@ -246,7 +248,7 @@ def test_libraries_find_an_empty_environment() -> None:
     child = """
 import os, sys
 from publish import __main__ as program
-program._forget_environment()
+program._clear_environment()
 os.execv(sys.executable, [sys.executable, "-I", "-c", "import os; print(sorted(os.environ))"])
 """
     env = CLEAN | {"AWS_PROFILE": "x", "HTTPS_PROXY": "http://localhost:1", "LC_CTYPE": "C.UTF-8"}
@@ -261,18 +263,18 @@ def test_an_error_that_nobody_foresaw_tells_where_and_nothing_else(root: Path, m
     def break_down(*_: object) -> None:
         raise RuntimeError("canary")
 
-    monkeypatch.setattr(main, "_dispatch", break_down)
+    monkeypatch.setattr(app, "_dispatch", break_down)
     result = call("resolve", "-checkpoint", root)
     assert (result.status, result.out) == (1, b"")
     (note,) = result.notes
-    assert note.startswith("internal error, please report it: RuntimeError at test_program.py:")
+    assert note.startswith("internal error, please report it: RuntimeError at app.py:")
     assert "canary" not in note
 
 
 CHATTY = """
 import os, sys
 from publish.__main__ import run
-from publish.cli import wiring
+from publish.cli import backends
 
 class Dying:
     def __del__(self):
@@ -280,14 +282,14 @@ class Dying:
 
 def chatter(*_, **__):
     import logging
-    wiring._silence_libraries()
+    backends._silence_libraries()
     logging.getLogger("some.library").error("canary")
     Dying()
     import warnings
     warnings.warn("canary")
     os._exit(0)
 
-wiring.directory = chatter
+backends._open_directory = chatter
 sys.argv = ["publish", "resolve", "-checkpoint", "/"]
 run()
 """

@@ -41,7 +41,7 @@ def imported(*words: str) -> set[str]:
         [sys.executable, "-c", "import sys; print(sorted(sys.modules))"], env=CLEAN, capture_output=True, check=True
     )
     modules: list[str] = ast.literal_eval(result.stderr.splitlines()[-1].decode())
-    assert "publish.cli.main" in modules
+    assert "publish.cli.app" in modules
     return set(modules) - set(ast.literal_eval(bare.stdout.decode()))
 
 

@@ -1,4 +1,4 @@
-"""The grounds that every test of the contract runs on."""
+"""The stores that every test of the contract runs on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.stores import FRESH_ROOTS, FreshRoot
 
 @pytest.fixture(params=list(FRESH_ROOTS))
 def make_root(request: pytest.FixtureRequest) -> Callable[[], FreshRoot]:
-    """Each call gives a fresh root."""
+    """Each call returns a fresh root."""
     make = FRESH_ROOTS[request.param]
     return lambda: make(request)
 

@@ -1,4 +1,4 @@
-"""Any sequence of calls: a store answers as the model does."""
+"""For any sequence of calls, a store answers as the model does."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from publish.domain.ports import Namespace, Store
 from tests.support.fakes import FakeStore
 from tests.support.stores import FreshRoot
 
-areas = st.sampled_from(Namespace)
+namespaces = st.sampled_from(Namespace)
 names = st.sampled_from([Entry.of(epoch, step, b"run/1").name for epoch in range(2) for step in range(3)])
 saves = st.sampled_from(["run/checkpoint-1", "run/checkpoint-10", "run", "run/checkpoint-1/inner", "other"])
 files = st.sampled_from(["trainer_state.json", ".metadata", "weights", "inner/x"])
 
 
-def is_made(store: Store, area: Namespace, name: bytes) -> bool:
+def is_made(store: Store, namespace: Namespace, name: bytes) -> bool:
     try:
-        store.create(area, name)
+        store.create(namespace, name)
     except AlreadyExists:
         return False
     return True
 
 
 class AgainstTheModel(RuleBasedStateMachine):
-    """A fresh_root and the model, which the same things happen to."""
+    """Applies the same calls to a store and to the model."""
 
     def __init__(self, fresh_root: FreshRoot) -> None:
         super().__init__()
@@ -40,18 +40,22 @@ class AgainstTheModel(RuleBasedStateMachine):
         self.store = fresh_root.store()
         self.model = FakeStore(page_size=10_000)
 
-    @rule(area=areas, name=names)
-    def create(self, area: Namespace, name: bytes) -> None:
+    @rule(namespace=namespaces, name=names)
+    def create(self, namespace: Namespace, name: bytes) -> None:
         """L7."""
-        assert is_made(self.store, area, name) is is_made(self.model, area, name)
+        assert is_made(self.store, namespace, name) is is_made(self.model, namespace, name)
 
-    @rule(area=areas, some=st.sets(names, min_size=1))
-    def remove(self, area: Namespace, some: set[bytes]) -> None:
+    @rule(namespace=namespaces, some=st.sets(names, min_size=1))
+    def remove(self, namespace: Namespace, some: set[bytes]) -> None:
         """prune.1."""
-        assert self.store.remove_entries(area, sorted(some)) == self.model.remove_entries(area, sorted(some)) == {}
+        assert (
+            self.store.remove_entries(namespace, sorted(some))
+            == self.model.remove_entries(namespace, sorted(some))
+            == {}
+        )
 
     @rule(save=saves, file=files, body=st.sampled_from([b"", b"x"]))
-    def somebody_writes(self, save: str, file: str, body: bytes) -> None:
+    def another_program_writes(self, save: str, file: str, body: bytes) -> None:
         self.fresh_root.fill(f"{save}/{file}", body=body)
         self.model.files[f"{save}/{file}".encode()] = body
 
@@ -60,7 +64,7 @@ class AgainstTheModel(RuleBasedStateMachine):
         """prune.3."""
         path = save.encode()
         removal = self.store.remove_tree(path, MARKERS)
-        # A directory that was emptied is still one, which no key and no model can be.
+        # An emptied directory still exists, unlike in the model or on S3.
         assert removal.found or not self.model.save_exists(path)
         while removal.incomplete:
             removal = self.store.remove_tree(path, ())
@@ -76,12 +80,12 @@ class AgainstTheModel(RuleBasedStateMachine):
     @invariant()
     def they_hold_the_same(self) -> None:
         """L5, watch.1."""
-        for area in Namespace:
-            assert self.list_entries(self.store, area) == self.list_entries(self.model, area)
+        for namespace in Namespace:
+            assert self.list_entries(self.store, namespace) == self.list_entries(self.model, namespace)
         assert self.list_directories(self.store) == self.list_directories(self.model)
 
-    def list_entries(self, store: Store, area: Namespace) -> list[bytes]:
-        return sorted(pages(lambda token: store.list_entries(area, token)))
+    def list_entries(self, store: Store, namespace: Namespace) -> list[bytes]:
+        return sorted(pages(lambda token: store.list_entries(namespace, token)))
 
     def list_directories(self, store: Store) -> list[bytes]:
         found = pages(lambda token: store.list_directories(b"run", token))

@@ -21,8 +21,8 @@ from tests.support.stores import FreshRoot
 NAME = Entry.of(1, 2, b"run/checkpoint-2").name
 
 
-def names(store: Store, area: Namespace = Namespace.PUB) -> list[bytes]:
-    return sorted(pages(lambda token: store.list_entries(area, token)))
+def names(store: Store, namespace: Namespace = Namespace.PUB) -> list[bytes]:
+    return sorted(pages(lambda token: store.list_entries(namespace, token)))
 
 
 def folders(store: Store, path: bytes) -> list[bytes]:
@@ -38,22 +38,24 @@ def remove_all(store: Store, path: bytes) -> bool:
     return found
 
 
-@pytest.mark.parametrize("area", Namespace)
-def test_a_root_without_publications_has_none(store: Store, area: Namespace) -> None:
+@pytest.mark.parametrize("namespace", Namespace)
+def test_an_empty_root_has_no_entries(store: Store, namespace: Namespace) -> None:
     """L5."""
-    assert names(store, area) == []
-    assert store.remove_entries(area, [NAME]) == {}
+    assert names(store, namespace) == []
+    assert store.remove_entries(namespace, [NAME]) == {}
 
 
-@pytest.mark.parametrize("area", Namespace)
-def test_a_taken_name_is_refused_and_the_first_is_kept(fresh_root: FreshRoot, store: Store, area: Namespace) -> None:
+@pytest.mark.parametrize("namespace", Namespace)
+def test_a_taken_name_is_refused_and_the_first_is_kept(
+    fresh_root: FreshRoot, store: Store, namespace: Namespace
+) -> None:
     """L7."""
-    store.create(area, NAME)
+    store.create(namespace, NAME)
     for again in (store, fresh_root.store()):
         with pytest.raises(AlreadyExists):
-            again.create(area, NAME)
-    assert names(store, area) == [NAME]
-    assert fresh_root.paths() == [f"{area.value.decode()}/{NAME.decode()}"]
+            again.create(namespace, NAME)
+    assert names(store, namespace) == [NAME]
+    assert fresh_root.paths() == [f"{namespace.value.decode()}/{NAME.decode()}"]
 
 
 def test_of_racing_creators_one_wins(fresh_root: FreshRoot) -> None:
@@ -77,7 +79,7 @@ def test_of_racing_creators_one_wins(fresh_root: FreshRoot) -> None:
     assert len(names(stores[0])) == 5
 
 
-def test_a_listing_of_more_than_a_page_is_whole(fresh_root: FreshRoot, store: Store) -> None:
+def test_a_listing_of_more_than_a_page_is_complete(fresh_root: FreshRoot, store: Store) -> None:
     """L6, resolve.1."""
     entries = [Entry.of(1, step, b"run/%d" % step) for step in range(1205)]
     fresh_root.fill(*(f"pub/{entry.name.decode()}" for entry in entries), body=b"")
@@ -85,7 +87,7 @@ def test_a_listing_of_more_than_a_page_is_whole(fresh_root: FreshRoot, store: St
     assert latest(store) == entries[-1]
 
 
-def test_foreign_names_are_listed_and_not_passed_over(fresh_root: FreshRoot, store: Store) -> None:
+def test_unrecognised_names_are_listed_too(fresh_root: FreshRoot, store: Store) -> None:
     """L4."""
     fresh_root.fill("pub/README", "pub/.hidden", f"pub/{NAME.decode()}")
     assert names(store) == sorted([b".hidden", NAME, b"README"])
@@ -93,8 +95,8 @@ def test_foreign_names_are_listed_and_not_passed_over(fresh_root: FreshRoot, sto
         latest(store)
 
 
-def test_names_are_removed_once_and_for_all(store: Store) -> None:
-    """prune.1: idempotent."""
+def test_removing_entries_is_idempotent(store: Store) -> None:
+    """prune.1."""
     others = [Entry.of(2, step, b"a").name for step in range(3)]
     for name in (NAME, *others):
         store.create(Namespace.PUB, name)
@@ -103,8 +105,8 @@ def test_names_are_removed_once_and_for_all(store: Store) -> None:
         assert names(store) == others[1:]
 
 
-def test_an_entry_whose_name_fits_exactly_is_made_and_a_longer_one_refused(store: Store) -> None:
-    """L8: 133 bytes of path are the most on POSIX; every store takes as much."""
+def test_the_longest_name_can_be_created_and_a_longer_one_is_refused(store: Store) -> None:
+    """L8: on POSIX the limit is 133 bytes of path; every store takes as much."""
     longest = Entry.of(1, 1, b"p" * 133).name
     store.check_name_length(longest)
     store.create(Namespace.PUB, longest)
@@ -113,7 +115,7 @@ def test_an_entry_whose_name_fits_exactly_is_made_and_a_longer_one_refused(store
         store.check_name_length(Entry.of(1, 1, b"p" * 700).name)
 
 
-def test_a_save_is_a_folder_with_something_in_it_or_a_file(fresh_root: FreshRoot, store: Store) -> None:
+def test_a_save_is_a_file_or_a_folder_that_is_not_empty(fresh_root: FreshRoot, store: Store) -> None:
     """publish.2."""
     fresh_root.fill("run/checkpoint-1/a/b", "run/file.ckpt", "run/checkpoint-10/x")
     assert store.save_exists(b"run/checkpoint-1")
@@ -137,7 +139,7 @@ def test_more_folders_than_a_page_are_listed(fresh_root: FreshRoot, store: Store
     assert len(set(folders(store, b"run"))) == 1003
 
 
-def test_the_size_of_a_file_tells_empty_from_absent(fresh_root: FreshRoot, store: Store) -> None:
+def test_the_size_of_an_empty_file_differs_from_a_missing_one(fresh_root: FreshRoot, store: Store) -> None:
     """watch.2."""
     fresh_root.fill("s/.metadata", body=b"")
     fresh_root.fill("s/x/y", body=b"abc")
@@ -166,10 +168,8 @@ def test_no_more_of_a_file_is_read_than_the_limit(fresh_root: FreshRoot, store: 
     assert store.read(b"s/trainer_state.json", limit) == b"12345"[:limit]
 
 
-def test_a_removed_save_takes_all_below_it_and_nothing_that_shares_its_letters(
-    fresh_root: FreshRoot, store: Store
-) -> None:
-    """prune.3: and it is idempotent."""
+def test_removing_a_save_leaves_saves_whose_names_begin_alike(fresh_root: FreshRoot, store: Store) -> None:
+    """prune.3: removal is idempotent."""
     fresh_root.fill("run/checkpoint-1/a", "run/checkpoint-1/b/c", "run/checkpoint-10/a", "run/checkpoint-1x")
     assert remove_all(store, b"run/checkpoint-1")
     assert fresh_root.paths() == ["run/checkpoint-10/a", "run/checkpoint-1x"]
@@ -191,7 +191,7 @@ def test_a_save_of_more_than_a_page_is_removed(fresh_root: FreshRoot, store: Sto
     assert fresh_root.paths() == ["run/2/x"]
 
 
-def test_two_removals_side_by_side_leave_nothing(fresh_root: FreshRoot) -> None:
+def test_two_concurrent_removals_leave_nothing(fresh_root: FreshRoot) -> None:
     """prune.8."""
     fresh_root.fill(*(f"run/1/{number:03}/x" for number in range(150)))
     with ThreadPoolExecutor(2) as pool:
@@ -199,8 +199,8 @@ def test_two_removals_side_by_side_leave_nothing(fresh_root: FreshRoot) -> None:
     assert fresh_root.paths() == []
 
 
-def test_a_reader_during_a_writer_sees_what_was_there_before(fresh_root: FreshRoot) -> None:
-    """L7, resolve.1: publications that are made meanwhile may be seen; earlier ones must."""
+def test_a_reader_beside_a_writer_sees_every_earlier_entry(fresh_root: FreshRoot) -> None:
+    """L7, resolve.1: it may see later entries, too."""
     reader, writer = fresh_root.store(), fresh_root.store()
     first = Entry.of(1, 0, b"a")
     writer.create(Namespace.PUB, first.name)
@@ -222,7 +222,7 @@ def test_a_reader_during_a_writer_sees_what_was_there_before(fresh_root: FreshRo
 
 
 def test_a_run_is_published_resolved_and_pruned(fresh_root: FreshRoot) -> None:
-    """resolve.1, publish.4, prune.1 to prune.3: the verbs together."""
+    """resolve.1, publish.4, prune.1 to prune.3."""
     store, report = retrying(fresh_root.store()), FakeReport()
     entries = [Entry.of(1, step, f"exec/a/checkpoint-{step}".encode()) for step in (1, 2, 10)]
     for entry in entries:

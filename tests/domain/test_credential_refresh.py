@@ -14,14 +14,14 @@ REFUSAL = CredentialsRejected("PUT: ExpiredToken", "ExpiredToken", refreshable=T
 
 
 class Run:
-    """A renewal whose source answers with `answer`, and what it said and did."""
+    """A refresher whose source returns `answer`, and what it logged and connected with."""
 
     def __init__(self, answer: Credentials | CredentialsError, first: Credentials = FIRST) -> None:
         self.answer = answer
         self.store = FakeStore()
-        self.said: list[str] = []
+        self.logged: list[str] = []
         self.connected: list[Credentials] = []
-        self.refresh = CredentialRefresher(first, self.resolve, self.connect, self.said.append)
+        self.refresh = CredentialRefresher(first, self.resolve, self.connect, self.logged.append)
 
     def resolve(self) -> tuple[str, Credentials]:
         if isinstance(self.answer, CredentialsError):
@@ -33,26 +33,26 @@ class Run:
         return self.store
 
 
-def test_the_store_is_reached_with_what_the_sources_say_now() -> None:
+def test_the_store_is_connected_with_fresh_credentials() -> None:
     """S6: the two lines, in this order"""
-    renewed = FIRST._replace(access_key_id="new", secret_access_key="newer", session_token=None)
-    run = Run(renewed)
+    fresh = FIRST._replace(access_key_id="new", secret_access_key="newer", session_token=None)
+    run = Run(fresh)
     assert run.refresh(REFUSAL) is run.store
-    assert run.connected == [renewed]
-    assert run.said == [
+    assert run.connected == [fresh]
+    assert run.logged == [
         "the store rejected the credentials (ExpiredToken); resolving the sources again",
         "now using credentials from file:/creds",
     ]
 
 
 @given(st.integers(1, 5))
-def test_it_is_done_as_often_as_a_run_needs_it(times: int) -> None:
+def test_credentials_can_be_refreshed_any_number_of_times(times: int) -> None:
     """S6"""
     run = Run(FIRST)
     for _ in range(times):
         assert run.refresh(REFUSAL) is run.store
     assert len(run.connected) == times
-    assert len(run.said) == 2 * times
+    assert len(run.logged) == 2 * times
 
 
 @pytest.mark.parametrize(
@@ -65,20 +65,20 @@ def test_it_is_done_as_often_as_a_run_needs_it(times: int) -> None:
         (FIRST._replace(region="eu-west-1"), FIRST, "region"),
     ],
 )
-def test_another_endpoint_or_region_is_refused_and_the_source_named(
+def test_another_endpoint_or_region_is_refused_and_the_source_is_named(
     first: Credentials, now: Credentials, why: str
 ) -> None:
     """S6"""
     run = Run(now, first)
     with pytest.raises(CredentialsError) as raised:
         run.refresh(REFUSAL)
-    # F9: the value of no field is told.
+    # F9: no value of a field is shown.
     assert str(raised.value) == f"file:/creds: its {why} differs from the one this run started with"
     assert run.connected == []
-    assert len(run.said) == 1
+    assert len(run.logged) == 1
 
 
-def test_no_source_ends_it() -> None:
+def test_without_a_source_the_refresh_fails() -> None:
     """S6"""
     run = Run(CredentialsError("no source answered"))
     with pytest.raises(CredentialsError, match="no source answered"):
@@ -86,8 +86,8 @@ def test_no_source_ends_it() -> None:
     assert run.connected == []
 
 
-def test_nothing_that_it_says_is_a_secret() -> None:
+def test_no_secret_is_logged() -> None:
     """F9"""
     run = Run(FIRST._replace(secret_access_key="canary", session_token="canary"))
     run.refresh(REFUSAL)
-    assert "canary" not in "".join(run.said)
+    assert "canary" not in "".join(run.logged)

@@ -9,7 +9,7 @@ import pytest
 
 from publish.domain import vault_url
 from publish.domain.credentials import DEFAULT_REGION, FIELDS, parse_creds
-from publish.domain.vault_url import SERVICE_ACCOUNT_TOKEN, Kubernetes, parse_vault_url
+from publish.domain.vault_url import SERVICE_ACCOUNT_TOKEN, KubernetesAuth, parse_vault_url
 
 PAGE = (Path(__file__).parents[2] / "docs" / "credentials.md").read_text()
 README = (Path(__file__).parents[2] / "README.md").read_text()
@@ -28,7 +28,7 @@ def test_every_key_of_a_vault_location_is_in_the_table_with_its_default() -> Non
     rows = table("Vault")
     assert set(rows) == set(vault_url._KEYS)
     location = parse_vault_url("https://vault.example/p?auth=kubernetes&role=r")
-    assert isinstance(location.login, Kubernetes)
+    assert isinstance(location.login, KubernetesAuth)
     assert f"`{location.mount}`" in rows["mount"]
     assert f"`{location.kv}` " in rows["kv"].rpartition("|")[2]
     assert SERVICE_ACCOUNT_TOKEN.decode() in rows["token"]

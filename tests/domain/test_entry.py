@@ -24,14 +24,14 @@ def encoded(path: bytes) -> bytes:
 
 
 @given(strategies.entries)
-def test_a_name_says_what_went_into_it(entry: Entry) -> None:
+def test_a_name_decodes_to_the_entry_that_it_encodes(entry: Entry) -> None:
     """L1, L2, L3."""
     assert Entry.parse(entry.name) == entry
 
 
 @given(strategies.uint64s, strategies.uint64s, strategies.paths)
 def test_a_name_is_two_padded_decimals_and_unpadded_base32(epoch: int, step: int, path: bytes) -> None:
-    """L1: judged by the standard library's own base32."""
+    """L1: the reference is the standard library's base32."""
     assert Entry.of(epoch, step, path).name == f"{epoch:020}-{step:020}-".encode() + encoded(path)
 
 
@@ -45,8 +45,8 @@ def test_a_name_is_two_padded_decimals_and_unpadded_base32(epoch: int, step: int
     )
 )
 @example(named(b"MZ"))
-def test_what_parses_is_the_one_text_of_its_value(name: bytes) -> None:
-    """L2: one text for one value."""
+def test_no_two_names_decode_to_one_entry(name: bytes) -> None:
+    """L2."""
     try:
         entry = Entry.parse(name)
     except FormatError:
@@ -86,7 +86,7 @@ def test_what_parses_is_the_one_text_of_its_value(name: bytes) -> None:
         "\udcff".encode("utf-8", "surrogateescape"),
     ],
 )
-def test_a_foreign_name_is_refused_and_named(name: bytes) -> None:
+def test_an_unrecognised_name_is_refused_and_named(name: bytes) -> None:
     """L2, L4."""
     with pytest.raises(FormatError) as caught:
         Entry.parse(name)
@@ -94,8 +94,8 @@ def test_a_foreign_name_is_refused_and_named(name: bytes) -> None:
 
 
 @pytest.mark.parametrize("path", [b"public", b"a/pub", b"...", b"prune", b"a b", b"\xff", b"a\nb"])
-def test_paths_that_only_resemble_forbidden_ones_parse(path: bytes) -> None:
-    """L2, L3, L8: what someone else wrote still parses."""
+def test_paths_that_only_resemble_reserved_ones_parse(path: bytes) -> None:
+    """L2, L3, L8."""
     assert Entry.parse(named(encoded(path))).path == path
 
 
@@ -103,7 +103,7 @@ def test_paths_that_only_resemble_forbidden_ones_parse(path: bytes) -> None:
     ("epoch", "step", "path"),
     [(-1, 0, b"a"), (0, MAX_UINT64 + 1, b"a"), (0, 0, b""), (0, 0, b"/a"), (0, 0, b"pub/x"), (0, 0, b"a/../b")],
 )
-def test_what_no_name_can_say_is_refused(epoch: int, step: int, path: bytes) -> None:
+def test_a_value_that_no_name_can_encode_is_refused(epoch: int, step: int, path: bytes) -> None:
     """L2."""
     with pytest.raises(FormatError):
         Entry.of(epoch, step, path)

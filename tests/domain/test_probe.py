@@ -1,4 +1,4 @@
-"""The probe's verdict on stores of every kind, in memory."""
+"""The probe accepts a correct store and detects each kind of broken one, in memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STEPS = ["write", "read", "conditional write", "list", "delete"]
 
 
 class Objects:
-    """A store of objects; `before` and `after` a request may raise, told its step and how many came before it."""
+    """A store of objects. `before` and `after` are called with a request's step and how many came before it."""
 
     def __init__(self) -> None:
         self.objects: dict[bytes, bytes] = {}
@@ -39,11 +39,11 @@ class Objects:
 
     def put(self, path: bytes, body: bytes, *, only_if_new: bool) -> None:
         with self._request("conditional write" if only_if_new else "write"):
-            if only_if_new and not self.lets_in(path, body):
+            if only_if_new and not self.accepts(path, body):
                 raise AlreadyExists("taken")
             self.objects[path] = body
 
-    def lets_in(self, path: bytes, body: bytes) -> bool:
+    def accepts(self, path: bytes, body: bytes) -> bool:
         return path not in self.objects
 
     def read(self, path: bytes, limit: int) -> bytes | None:
@@ -95,7 +95,7 @@ def failing(step: str, fault: PublishError) -> Callable[[str, int], None]:
     return before
 
 
-def test_a_sound_store_passes_and_nothing_of_the_probe_is_left() -> None:
+def test_a_correct_store_passes_and_the_probe_leaves_nothing() -> None:
     """probe.2, probe.3, probe.4"""
     store = Objects()
     run(store)
@@ -127,7 +127,7 @@ def test_a_step_that_fails_is_named_and_what_was_written_is_removed(step: str, f
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("fault", [NotApplied("busy"), OutcomeUnknown("cut off"), Conflict("another")])
-def test_a_passing_fault_is_got_over(step: str, fault: PublishError) -> None:
+def test_a_transient_fault_is_retried(step: str, fault: PublishError) -> None:
     """S2, S4"""
     store = Objects()
 
@@ -140,44 +140,44 @@ def test_a_passing_fault_is_got_over(step: str, fault: PublishError) -> None:
     assert store.objects == {}
 
 
-def test_a_store_that_writes_over_an_object_does_not_honour_conditional_writes() -> None:
+def test_a_store_that_overwrites_an_object_does_not_honour_conditional_writes() -> None:
     """probe.2"""
     store = Objects()
-    store.lets_in = lambda path, body: True  # type: ignore[method-assign]  # a store that does not look
+    store.accepts = lambda path, body: True  # type: ignore[method-assign]  # a store that does not check
     with pytest.raises(ProbeFailed, match=r"^probe: conditional write: the store does not honour conditional writes"):
         run(store)
     assert store.objects == {}
 
 
-@pytest.mark.parametrize("let_in", [2, WRITERS])
-def test_a_store_that_looks_but_races_is_found_out(let_in: int) -> None:
+@pytest.mark.parametrize("winners", [2, WRITERS])
+def test_a_store_that_checks_before_it_writes_fails_the_race(winners: int) -> None:
     """probe.3"""
     store = Objects()
-    # The first writers look before any of them has written.
-    store.lets_in = lambda path, body: (  # type: ignore[method-assign]  # a store whose look and write are two steps
-        path.endswith(b"-race") and store.asked.count("conditional write") <= 1 + let_in
+    # The first writers check before any of them has written.
+    store.accepts = lambda path, body: (  # type: ignore[method-assign]  # a store whose check and write are two steps
+        path.endswith(b"-race") and store.asked.count("conditional write") <= 1 + winners
     )
-    with pytest.raises(ProbeFailed, match=f"when writers race: {let_in} of {WRITERS} got the same name"):
+    with pytest.raises(ProbeFailed, match=f"when writers race: {winners} of {WRITERS} created the same name"):
         run(store)
     assert store.objects == {}
 
 
-def test_a_race_that_nobody_wins_is_found_out() -> None:
+def test_a_race_without_a_winner_is_a_failure() -> None:
     """probe.3"""
     store = Objects()
-    store.lets_in = lambda path, body: False  # type: ignore[method-assign]  # a store that lets nobody in
+    store.accepts = lambda path, body: False  # type: ignore[method-assign]  # a store that accepts no writer
     with pytest.raises(ProbeFailed, match=f"when writers race: 0 of {WRITERS}"):
         run(store)
 
 
-def test_a_race_whose_winner_is_not_what_is_kept_is_found_out() -> None:
+def test_a_race_whose_winner_is_not_the_object_kept_is_a_failure() -> None:
     """probe.3"""
     store = Objects()
 
     def after(asked: str, count: int) -> None:
         if asked == "conditional write" and count == 1:
             (race,) = (path for path in store.objects if path.endswith(b"-race"))
-            store.objects[race] = b"somebody else's"
+            store.objects[race] = b"of another writer"
 
     store.after = after
     with pytest.raises(ProbeFailed, match="when writers race"):
@@ -185,12 +185,12 @@ def test_a_race_whose_winner_is_not_what_is_kept_is_found_out() -> None:
 
 
 @pytest.mark.parametrize("writer", range(1, 1 + WRITERS))
-def test_a_writer_that_lost_its_reply_is_told_by_what_it_wrote(writer: int) -> None:
-    """probe.4: the one that won is told that its own object is in its way."""
+def test_a_writer_whose_reply_was_lost_is_recognised_by_its_body(writer: int) -> None:
+    """probe.4: the winner is told that the name is taken, by its own object."""
     store = Objects()
 
     def before(asked: str, count: int) -> None:
-        # All before it are turned away as by a conflict that stays, so that it is the one who wins.
+        # All earlier writers meet a lasting conflict, so that this one wins.
         if asked == "conditional write" and 1 <= count < 1 + 4 * (writer - 1):
             raise Conflict("another is at it")
 
@@ -203,7 +203,7 @@ def test_a_writer_that_lost_its_reply_is_told_by_what_it_wrote(writer: int) -> N
     assert store.objects == {}
 
 
-def test_what_is_read_back_must_be_what_was_written() -> None:
+def test_reading_back_different_data_is_a_failure() -> None:
     """probe.2"""
     store = Objects()
 
@@ -212,12 +212,12 @@ def test_what_is_read_back_must_be_what_was_written() -> None:
             store.objects = dict.fromkeys(store.objects, b"something else")
 
     store.after = after
-    with pytest.raises(ProbeFailed, match=r"^probe: read: the store gives back something else"):
+    with pytest.raises(ProbeFailed, match=r"^probe: read: read back different data"):
         run(store)
     assert store.objects == {}
 
 
-def test_an_object_that_is_not_there_when_read_back_is_a_failure() -> None:
+def test_an_object_that_is_missing_when_read_back_is_a_failure() -> None:
     """probe.2"""
     store = Objects()
     store.after = lambda asked, count: store.objects.clear() if asked == "write" else None
@@ -225,25 +225,25 @@ def test_an_object_that_is_not_there_when_read_back_is_a_failure() -> None:
         run(store)
 
 
-def test_a_foreign_name_in_the_log_fails_the_list() -> None:
+def test_an_unrecognised_entry_in_the_log_is_a_failure() -> None:
     """L4"""
     store = Objects()
     store.names_in_pub = [[b"README"]]
-    with pytest.raises(ProbeFailed, match=r"^probe: list: not the name of a publication: README"):
+    with pytest.raises(ProbeFailed, match=r"^probe: list: unrecognised entry .*: README"):
         run(store)
     assert store.objects == {}
 
 
-def test_a_store_that_cannot_be_reached_is_not_asked_to_clean_up() -> None:
-    """S2: a tenth of the time for the step, and none for what cannot be there."""
+def test_an_unreachable_store_is_not_asked_to_clean_up() -> None:
+    """S2: a tenth of the time for the step, and none for objects that cannot exist."""
     store = Objects()
-    store.before = failing("write", Unreachable("nobody there"))
-    with pytest.raises(ProbeFailed, match=r"^probe: write: nobody there"):
+    store.before = failing("write", Unreachable("refused"))
+    with pytest.raises(ProbeFailed, match=r"^probe: write: refused"):
         run(store)
     assert set(store.asked) == {"write"}
 
 
-def test_running_out_of_time_names_the_step_once() -> None:
+def test_a_timeout_names_the_step_once() -> None:
     """S5"""
     store = Objects()
     store.before = failing("read", NotApplied("busy"))
@@ -253,7 +253,7 @@ def test_running_out_of_time_names_the_step_once() -> None:
     assert store.objects == {}
 
 
-def test_a_clean_up_that_fails_does_not_hide_the_step_that_did() -> None:
+def test_a_failed_clean_up_does_not_hide_the_failed_step() -> None:
     """probe.4"""
     store = Objects()
 
@@ -266,7 +266,7 @@ def test_a_clean_up_that_fails_does_not_hide_the_step_that_did() -> None:
         run(store)
 
 
-def test_two_probes_use_names_of_their_own() -> None:
+def test_two_probes_use_different_names() -> None:
     """probe.2: fresh names."""
     store = Objects()
     used: set[bytes] = set()

@@ -1,4 +1,4 @@
-"""A prune removes what nobody needs, reports what it cannot, and finishes what another began."""
+"""A prune removes unreferenced saves, reports what it cannot remove, and finishes an interrupted prune."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def log(store: FakeStore) -> set[bytes]:
     return store.areas[Namespace.PUB]
 
 
-def test_entries_go_and_then_what_they_named() -> None:
+def test_entries_are_removed_and_then_the_saves_that_they_named() -> None:
     """prune.1."""
     store = FakeStore()
     entries = [save(store, 1, step, b"run/%d" % step) for step in range(5)]
@@ -48,8 +48,8 @@ def test_entries_go_and_then_what_they_named() -> None:
     assert run(store, keep=2).said == []
 
 
-def test_progress_is_told_from_before_the_first_removal_to_after_the_last() -> None:
-    """prune.9: also where one save takes long, and not where there is nothing to remove."""
+def test_progress_is_reported_before_the_first_removal_and_after_each() -> None:
+    """prune.9: nothing is reported if there is nothing to remove."""
     store = FakeStore()
     for step in range(4):
         save(store, 1, step, b"run/%d" % step)
@@ -57,7 +57,7 @@ def test_progress_is_told_from_before_the_first_removal_to_after_the_last() -> N
     assert run(store, keep=2).progressed == []
 
 
-def test_a_save_that_was_not_there_is_not_said_to_be_removed() -> None:
+def test_a_save_that_did_not_exist_is_not_reported_as_removed() -> None:
     """prune.1."""
     store = FakeStore()
     store.areas[Namespace.PUB] = {Entry.of(1, step, b"gone/%d" % step).name for step in range(3)}
@@ -75,7 +75,7 @@ def test_a_save_named_twice_is_removed_once() -> None:
     assert run(store).said == [("removed", b"run/5")]
 
 
-def test_a_folder_with_only_a_marker_counts_as_there() -> None:
+def test_a_folder_with_only_a_marker_is_reported_as_removed() -> None:
     """prune.1."""
     store = FakeStore()
     store.areas[Namespace.PUB] |= {Entry.of(1, 1, b"run").name, Entry.of(1, 2, b"new").name}
@@ -83,7 +83,7 @@ def test_a_folder_with_only_a_marker_counts_as_there() -> None:
     assert run(store).said == [("removed", b"run")]
 
 
-def test_what_remaining_entries_need_stays_and_its_record_is_dropped() -> None:
+def test_a_save_that_remaining_entries_need_stays_and_its_record_is_dropped() -> None:
     """prune.2, prune.7."""
     store = FakeStore()
     save(store, 1, 1, b"a")
@@ -96,8 +96,8 @@ def test_what_remaining_entries_need_stays_and_its_record_is_dropped() -> None:
     assert store.areas[Namespace.PRUNE] == set()
 
 
-def test_an_entry_that_names_our_own_records_does_not_remove_them() -> None:
-    """L8, L9: someone else's entry still parses."""
+def test_an_entry_that_names_the_removal_records_does_not_remove_them() -> None:
+    """L8, L9: such an entry parses, although publish never creates one."""
     store = FakeStore()
     save(store, 1, 1, b"prune")
     save(store, 1, 2, b"new")
@@ -122,7 +122,7 @@ def test_a_publication_made_meanwhile_protects_its_save() -> None:
     assert b"run/1/weights" in store.files
 
 
-def test_what_cannot_be_removed_is_reported_the_rest_is_done_and_the_next_tries_again() -> None:
+def test_what_cannot_be_removed_is_reported_and_tried_again_by_the_next_prune() -> None:
     """prune.5, prune.7."""
     store = FakeStore()
     entries = [save(store, 1, step, b"run/%d" % step) for step in range(5)]
@@ -171,7 +171,7 @@ def test_a_save_behind_a_link_is_left_and_the_matter_closed() -> None:
     assert store.areas[Namespace.PRUNE] == set()
 
 
-def test_a_large_save_goes_in_several_calls_its_marker_in_the_first() -> None:
+def test_a_large_save_is_removed_in_several_calls_and_its_marker_in_the_first() -> None:
     """prune.3, prune.6."""
     store = FakeStore(page_size=10)
     save(store, 1, 1, b"run/1")
@@ -192,7 +192,7 @@ def test_a_large_save_goes_in_several_calls_its_marker_in_the_first() -> None:
     assert b"run/1x/weights" in store.files
 
 
-def test_a_lost_reply_does_not_hide_that_a_save_was_there() -> None:
+def test_a_lost_reply_does_not_hide_that_a_save_existed() -> None:
     """S2, prune.1: the reply to each call in turn is lost, the one to the removal of the save among them."""
     lost = set()
     for position in range(9):
@@ -202,10 +202,10 @@ def test_a_lost_reply_does_not_hide_that_a_save_was_there() -> None:
         faulty = FaultyStore(store, [Fault.NONE] * position + [Fault.LOST_REPLY])
         assert run(faulty).said == [("removed", b"run/1")]
         lost.add(faulty.sends)
-    assert lost == {7, 8}, "some of these faults were never met"
+    assert lost == {7, 8}, "some of these faults never happened"
 
 
-def test_a_name_on_record_that_does_not_parse_is_an_error() -> None:
+def test_an_unrecognised_removal_record_is_an_error() -> None:
     """L9, prune.7: before anything is removed."""
     store = FakeStore()
     save(store, 1, 1, b"run/1")
@@ -217,8 +217,8 @@ def test_a_name_on_record_that_does_not_parse_is_an_error() -> None:
     assert (len(log(store)), set(store.files)) == (2, before)
 
 
-def test_a_refusal_ends_a_prune() -> None:
-    """S6: other verbs fail on the first refusal."""
+def test_rejected_credentials_end_a_prune() -> None:
+    """S6: only a watch refreshes its credentials."""
     store = FakeStore()
     save(store, 1, 1, b"run/1")
     save(store, 1, 2, b"run/2")
@@ -226,8 +226,8 @@ def test_a_refusal_ends_a_prune() -> None:
         run(FaultyStore(store, [Fault.NONE, Fault.NONE, Fault.EXPIRED]))
 
 
-def test_a_stale_listing_leaves_the_removal_on_record_for_the_next_prune() -> None:
-    """prune.7: what may still be named stays, and is not forgotten either."""
+def test_after_a_stale_listing_the_next_prune_finishes_the_removal() -> None:
+    """prune.7: a save that may still be named stays, and so does its record."""
     store = FakeStore()
     entry = save(store, 1, 1, b"run/1")
     save(store, 1, 2, b"run/2")
@@ -274,8 +274,8 @@ def test_killed_anywhere_and_run_again_it_leaves_what_an_unkilled_prune_leaves(
     assert (killed.areas, killed.files) == (whole.areas, whole.files)
 
 
-def test_prunes_side_by_side_end_well() -> None:
-    """prune.8: another prune runs whole at each point of this one."""
+def test_concurrent_prunes_succeed() -> None:
+    """prune.8: another prune runs from start to end at each point of this one."""
     for at in range(15):
         store = FakeStore()
         for step in range(4):

@@ -14,7 +14,7 @@ close_entries = st.builds(Entry.of, st.integers(0, 3), st.integers(0, 5), close_
 
 
 @given(st.sets(strategies.entries), st.integers(1, 5))
-def test_the_latest_are_kept_and_the_others_removed(log: set[Entry], keep: int) -> None:
+def test_the_latest_entries_are_kept_and_the_others_removed(log: set[Entry], keep: int) -> None:
     """prune.1."""
     kept, removed = apply_retention(log, keep)
     assert kept == sorted(log)[-keep:]
@@ -23,34 +23,34 @@ def test_the_latest_are_kept_and_the_others_removed(log: set[Entry], keep: int) 
 
 
 @given(st.sets(close_entries), st.sets(close_entries))
-def test_a_save_that_remaining_entries_need_stays_and_every_other_goes(
+def test_a_save_that_remaining_entries_need_stays_and_every_other_is_removed(
     removals: set[Entry], remaining: set[Entry]
 ) -> None:
     """prune.2."""
-    folders = plan(removals, remaining)
-    assert {folder.path for folder in folders} == {entry.path for entry in removals}
-    assert sorted(record for folder in folders for record in folder.records) == sorted(removals)
-    for folder in folders:
-        assert all(record.path == folder.path for record in folder.records)
-        needed = any(overlap(folder.path, entry.path) for entry in remaining)
-        if folder.path == b"prune/x":
-            assert folder.reason is Reason.RESERVED
+    planned = plan(removals, remaining)
+    assert {removal.path for removal in planned} == {entry.path for entry in removals}
+    assert sorted(record for removal in planned for record in removal.records) == sorted(removals)
+    for removal in planned:
+        assert all(record.path == removal.path for record in removal.records)
+        needed = any(overlap(removal.path, entry.path) for entry in remaining)
+        if removal.path == b"prune/x":
+            assert removal.reason is Reason.RESERVED
         else:
-            assert folder.reason is (Reason.REFERENCED if needed else Reason.UNREFERENCED)
+            assert removal.reason is (Reason.REFERENCED if needed else Reason.UNREFERENCED)
 
 
 @given(st.sets(close_entries))
-def test_inner_saves_go_before_outer_ones_and_others_in_the_logs_order(removals: set[Entry]) -> None:
+def test_inner_saves_are_removed_before_outer_ones_and_others_in_the_order_of_the_log(removals: set[Entry]) -> None:
     """prune.1."""
-    folders = plan(removals, [])
-    for position, folder in enumerate(folders):
-        for earlier in folders[:position]:
-            assert not folder.path.startswith(earlier.path + b"/")
-            if folder.path.count(b"/") == earlier.path.count(b"/"):
-                assert earlier.records[0] < folder.records[0]
+    planned = plan(removals, [])
+    for position, removal in enumerate(planned):
+        for earlier in planned[:position]:
+            assert not removal.path.startswith(earlier.path + b"/")
+            if removal.path.count(b"/") == earlier.path.count(b"/"):
+                assert earlier.records[0] < removal.records[0]
 
 
-def test_folders_that_share_letters_do_not_protect_one_another() -> None:
+def test_a_save_whose_name_is_a_prefix_of_another_is_not_protected_by_it() -> None:
     """prune.2, prune.3."""
-    (folder,) = plan([Entry.of(1, 1, b"checkpoint-1")], [Entry.of(1, 10, b"checkpoint-10")])
-    assert folder.reason is Reason.UNREFERENCED
+    (removal,) = plan([Entry.of(1, 1, b"checkpoint-1")], [Entry.of(1, 10, b"checkpoint-10")])
+    assert removal.reason is Reason.UNREFERENCED

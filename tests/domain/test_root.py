@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publish.domain.errors import ConfigError
-from publish.domain.root import PosixRoot, Root, S3Root, parse_root
+from publish.domain.root import PosixRoot, Root, S3Root, is_directory_path, is_s3_url, parse_directory, parse_s3_url
 from tests.support import strategies
 
 CWD = b"/home/u"
@@ -18,6 +18,10 @@ CWD = b"/home/u"
 
 def is_same(one: bytes, other: bytes) -> bool:
     return True
+
+
+def parse_root(text: bytes, cwd: bytes, is_same: Callable[[bytes, bytes], bool]) -> Root:
+    return parse_s3_url(text) if is_s3_url(text) else parse_directory(text, cwd, is_same)
 
 
 def nowhere(path: bytes) -> bool:
@@ -47,6 +51,7 @@ def nowhere(path: bytes) -> bool:
 def test_a_root_is_a_directory_or_a_prefix(text: bytes, root: Root) -> None:
     """R2, R3, R4."""
     assert parse_root(text, CWD, is_same) == root
+    assert is_directory_path(text) is isinstance(root, PosixRoot)
 
 
 def test_a_root_whose_dots_follow_a_link_is_taken_as_given() -> None:
@@ -67,6 +72,7 @@ def test_another_scheme_is_refused_with_the_way_out(text: bytes) -> None:
     """R3."""
     with pytest.raises(ConfigError, match=r"write \./ in front"):
         parse_root(text, CWD, is_same)
+    assert not is_directory_path(text)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Cut off is told from broken, for any document and anywhere."""
+"""A document that is cut off anywhere is distinguished from a broken one."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_every_strict_prefix_is_still_being_written(document: tuple[bytes, int],
 
 
 def is_prefix_of_json(text: str) -> bool:
-    """Judged by trying to end it: a slow and independent opinion, for small texts."""
+    """The reference: tries many endings. Slow, and independent of the code under test."""
     endings = ["", '"', "0", "rue", "alse", "ull", "aN", "nfinity", "1}", '":0}', ":0}", '"":0}', "0]", '"]']
     closings = ["", "}", "]", "]}", "}}", "}]", "]]"]
     partial = [literal[n:] for literal in ("true", "false", "null", "NaN", "Infinity") for n in range(1, len(literal))]
@@ -83,8 +83,8 @@ damage = st.sampled_from([*'{}[]",:\\x0-+.eE \n\x00\x01', "nul", "1 1", '""', "\
     st.sampled_from(['{"a": [1.5e3, "x\\u00e9"], "global_step": 7}', '{"global_step":7,"b":{"c":-Infinity,"d":null}}']),
     st.data(),
 )
-def test_a_damaged_middle_is_a_fault_and_nothing_else_is(document: str, data: st.DataObject) -> None:
-    """watch.4: the reader and Python's own agree on every damaged text."""
+def test_every_damaged_document_is_judged_as_by_the_reference(document: str, data: st.DataObject) -> None:
+    """watch.4: cut off if some ending makes it a document, otherwise a fault."""
     at = data.draw(st.integers(0, len(document)))
     broken = document[:at] + data.draw(damage) + document[at + data.draw(st.integers(0, 2)) :]
     answer = verdict(broken.encode())
@@ -104,7 +104,7 @@ def test_a_damaged_middle_is_a_fault_and_nothing_else_is(document: str, data: st
 @pytest.mark.parametrize(
     "text", [b"", b" \n", b"{", b'{"a', b'{"a"', b'{"a":', b"tru", b'"a', b"[1", b'{"a":-', b'{"a":"\\u12']
 )
-def test_nothing_and_beginnings_are_cut_off(text: bytes) -> None:
+def test_an_empty_file_and_a_beginning_are_cut_off(text: bytes) -> None:
     """watch.4: only white space counts as cut off."""
     assert verdict(text) is None
 
@@ -129,8 +129,8 @@ def test_a_wrong_step_in_a_cut_off_document_does_not_matter_yet() -> None:
         (b'{"a": {"global_step": 7}}', "no 64-bit integer global_step"),
         (b'{"global_step": 7, "global_step": null}', "no 64-bit integer global_step"),
         (b'{"global_step": ' + b"1" * 30 + b"}", "no 64-bit integer global_step"),
-        (b'{"global_step": 7} x', "something follows the document at character 19"),
-        (b'{"global_step": 7}{', "something follows the document at character 18"),
+        (b'{"global_step": 7} x', "unexpected data after the document at character 19"),
+        (b'{"global_step": 7}{', "unexpected data after the document at character 18"),
         (b"\xef\xbb\xbf{}", "byte order mark"),
         (b'{"a": \xff', "not UTF-8"),
         (b"{\xc3", "not JSON at character 1"),
@@ -160,7 +160,7 @@ def test_any_other_fault_is_named(text: bytes, fault: str) -> None:
     assert fault in answer
 
 
-def test_the_last_of_a_repeated_key_counts_however_it_is_written() -> None:
+def test_the_last_of_a_repeated_key_counts_even_if_it_is_escaped() -> None:
     """watch.4."""
     assert verdict(b'{"global_step": "x", "global_step": 7}') == 7
     escaped = "".join(f"\\u{ord(letter):04x}" for letter in "global_step")
@@ -182,8 +182,8 @@ def test_the_largest_state_is_read_and_a_larger_one_refused() -> None:
 
 
 @given(st.binary(max_size=30))
-def test_no_bytes_confuse_the_reader(text: bytes) -> None:
-    """watch.4: an answer or a fault, never another exception."""
+def test_any_bytes_give_an_answer_or_a_fault(text: bytes) -> None:
+    """watch.4: never another exception."""
     answer = verdict(text)
     if isinstance(answer, int):
         assert json.loads(text)["global_step"] == answer

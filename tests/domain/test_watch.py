@@ -57,7 +57,7 @@ def test_complete_saves_are_published_in_step_order_and_each_once() -> None:
     assert run.store.areas[Namespace.PUB] == expected
 
 
-def test_saves_that_are_not_there_yet_are_no_error() -> None:
+def test_a_folder_of_saves_that_does_not_exist_yet_is_not_an_error() -> None:
     """watch.1."""
     run = Run()
     run.watch.begin()
@@ -65,7 +65,7 @@ def test_saves_that_are_not_there_yet_are_no_error() -> None:
     assert run.report.said == []
 
 
-def test_the_root_itself_may_hold_the_saves() -> None:
+def test_the_root_itself_can_be_the_folder_of_saves() -> None:
     """watch.1."""
     run = Run(saves=b"")
     run.save(7)
@@ -75,7 +75,7 @@ def test_the_root_itself_may_hold_the_saves() -> None:
     assert Entry.of(3, 7, b"checkpoint-7").name in run.store.areas[Namespace.PUB]
 
 
-def test_lower_steps_are_published_before_a_fault_in_a_higher_one_ends_it() -> None:
+def test_lower_steps_are_published_before_a_broken_higher_one_is_an_error() -> None:
     """watch.1, watch.4: the message names the file."""
     run = Run()
     run.save(1)
@@ -104,8 +104,8 @@ def test_a_published_save_is_not_read_again() -> None:
         assert run.counted.sends - before == new
 
 
-def test_a_save_that_is_in_the_log_is_neither_read_nor_published_again() -> None:
-    """watch.1, watch.7: a watch that comes back says nothing of what is done."""
+def test_a_save_in_the_log_is_neither_read_nor_published_again() -> None:
+    """watch.1, watch.7: a restarted watch does not report earlier publications."""
     run = Run()
     path = run.save(1, b"broken meanwhile")
     run.store.areas[Namespace.PUB].add(Entry.of(3, 1, path).name)
@@ -114,8 +114,8 @@ def test_a_save_that_is_in_the_log_is_neither_read_nor_published_again() -> None
     assert run.report.said == []
 
 
-def test_a_save_of_an_older_execution_is_published_under_the_own_epoch() -> None:
-    """watch.1: what is in SAVES is this execution's."""
+def test_a_save_with_an_older_epoch_is_published_under_the_epoch_of_the_watch() -> None:
+    """watch.1: every save in SAVES belongs to this execution."""
     run = Run()
     path = run.save(1)
     run.store.areas[Namespace.PUB].add(Entry.of(2, 1, path).name)
@@ -124,7 +124,7 @@ def test_a_save_of_an_older_execution_is_published_under_the_own_epoch() -> None
     assert run.published() == [1]
 
 
-def test_an_entry_that_another_watch_made_meanwhile_is_said_once() -> None:
+def test_an_entry_created_by_another_watch_is_reported_once() -> None:
     """S3, watch.1."""
     run = Run()
     run.watch.begin()
@@ -135,16 +135,20 @@ def test_an_entry_that_another_watch_made_meanwhile_is_said_once() -> None:
     assert [said for said, _ in run.report.said] == ["already"]
 
 
-def test_the_log_is_read_at_the_start_and_a_foreign_name_ends_it() -> None:
-    """L4: naming all that there are."""
+def test_an_unrecognised_entry_at_the_start_is_an_error() -> None:
+    """L4: the error names every one of them."""
     run = Run()
     run.store.areas[Namespace.PUB] |= {b"foreign", b"README", Entry.of(1, 1, b"x").name}
-    with pytest.raises(FormatError, match=re.escape("pub/: not the name of a publication: README")) as caught:
+    with pytest.raises(
+        FormatError, match=re.escape("pub/: unrecognised entry (move it out of the folder): README")
+    ) as caught:
         run.watch.begin()
-    assert [str(fault) for fault in caught.value.more] == ["pub/: not the name of a publication: foreign"]
+    assert [str(fault) for fault in caught.value.more] == [
+        "pub/: unrecognised entry (move it out of the folder): foreign"
+    ]
 
 
-def test_a_foreign_name_that_comes_later_does_not_end_it() -> None:
+def test_an_unrecognised_entry_that_appears_later_is_ignored() -> None:
     """L4: watch reads the log once."""
     run = Run()
     run.watch.begin()
@@ -154,7 +158,7 @@ def test_a_foreign_name_that_comes_later_does_not_end_it() -> None:
     assert run.published() == [1]
 
 
-def test_a_save_whose_entry_does_not_fit_ends_it_before_anything_is_written() -> None:
+def test_a_save_with_too_long_a_path_is_refused_before_anything_is_written() -> None:
     """L8."""
     run = Run(saves=b"d" * 120)
     run.save(100)
@@ -165,14 +169,14 @@ def test_a_save_whose_entry_does_not_fit_ends_it_before_anything_is_written() ->
 
 
 @pytest.mark.parametrize("saves", [b"d" * 121, b"exec/a\nb", b"prune"])
-def test_saves_that_could_never_be_published_end_it_at_its_start(saves: bytes) -> None:
+def test_a_folder_whose_saves_cannot_be_published_is_refused_at_the_start(saves: bytes) -> None:
     """L8: not at the first complete save, hours later."""
     with pytest.raises(ConfigError):
         Run(saves=saves).watch.begin()
 
 
 @pytest.mark.parametrize("fault", [Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.CONFLICT])
-def test_a_fault_on_the_way_never_loses_a_save_nor_says_it_twice(fault: Fault) -> None:
+def test_a_transient_fault_neither_loses_a_save_nor_reports_it_twice(fault: Fault) -> None:
     """S2, S3, S4."""
     run = Run()
     run.save(1)

@@ -42,7 +42,7 @@ def run(image: str, *arguments: str, mounted: Path) -> str:
     return said
 
 
-def test_it_says_its_version(image: str, tmp_path: Path) -> None:
+def test_it_prints_its_version(image: str, tmp_path: Path) -> None:
     assert run(image, "-version", mounted=tmp_path) == f"publish {__version__}\n"
 
 

@@ -96,12 +96,12 @@ def test_an_installer_makes_a_working_program(
     assert run("resolve", *flags, status=1).startswith("publish: store: ")
 
 
-def test_the_package_says_the_version_that_the_program_says(built: Built) -> None:
-    assert built.wheel.name == f"publish-{__version__}-py3-none-any.whl"
-    assert built.sdist.name == f"publish-{__version__}.tar.gz"
+def test_package_and_program_have_the_same_version(built: Built) -> None:
+    assert built.wheel.name == f"checkpoint_publish-{__version__}-py3-none-any.whl"
+    assert built.sdist.name == f"checkpoint_publish-{__version__}.tar.gz"
 
 
-def test_what_is_built_is_fit_to_be_uploaded(built: Built) -> None:
+def test_the_distributions_pass_twine_check(built: Built) -> None:
     tool("twine", "check", "--strict", *built)
     ended = subprocess.run(
         [Path(sys.executable).with_name("check-wheel-contents"), built.wheel],
@@ -118,7 +118,7 @@ def test_the_wheel_holds_the_package_its_types_and_its_licence_alone(built: Buil
     here = {str(path.relative_to(TOP / "src")) for path in (TOP / "src" / "publish").rglob("*.py")} | {
         "publish/py.typed"
     }
-    about = f"publish-{__version__}.dist-info"
+    about = f"checkpoint_publish-{__version__}.dist-info"
     assert {name for name in names if not name.startswith(about)} == here
     assert f"{about}/licenses/LICENSE" in names
 

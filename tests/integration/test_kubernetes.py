@@ -42,11 +42,46 @@ def test_the_manifests_are_valid_by_the_apis_schema(version: str) -> None:
         validate(manifest, version, strict=True)
 
 
-def test_the_schema_is_one_that_refuses() -> None:
+def test_the_schema_rejects_invalid_manifests() -> None:
     broken = manifests()[0]
     broken["spec"]["podReplacementPolicies"] = "Failed"
     with pytest.raises(ValidationError):
         validate(broken, versions()[-1], strict=True)
+
+
+def pods() -> list[Manifest]:
+    """The specifications of the Job's pods and of the CronJob's."""
+    job, cron_job = manifests()
+    return [job["spec"]["template"]["spec"], cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"]]
+
+
+def containers(pod: Manifest) -> list[Manifest]:
+    return [*pod.get("initContainers", []), *pod["containers"]]
+
+
+@pytest.mark.parametrize("pod", pods(), ids=["job", "cron-job"])
+def test_the_pods_hold_the_restricted_security_standard(pod: Manifest) -> None:
+    """https://kubernetes.io/docs/concepts/security/pod-security-standards/, Restricted."""
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] != 0
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert all(set(volume) & {"secret", "emptyDir"} for volume in pod["volumes"])
+    for container in containers(pod):
+        security = container["securityContext"]
+        assert security["allowPrivilegeEscalation"] is False
+        assert security["capabilities"] == {"drop": ["ALL"]}
+        assert container["name"] == "train" or security["readOnlyRootFilesystem"] is True
+
+
+@pytest.mark.parametrize("pod", pods(), ids=["job", "cron-job"])
+def test_a_secret_is_mounted_only_where_it_is_read(pod: Manifest) -> None:
+    secrets = {volume["name"] for volume in pod["volumes"] if "secret" in volume}
+    for container in containers(pod):
+        mounted_here = {mount["name"] for mount in container["volumeMounts"]}
+        words = " ".join([*container["command"], *container.get("args", [])])
+        reads = {name for name in secrets if f"secret:/var/run/secrets/{name}" in words}
+        assert mounted_here & secrets == (reads or {"train-s3"})
 
 
 class Pod:
@@ -106,7 +141,7 @@ def mounted(folder: Path, server: S3Server) -> Path:
     return MountedSecret(folder, {"endpoint": server.endpoint, **server.key._asdict()}).directory
 
 
-def test_each_pod_resumes_from_the_last_ones_save_and_has_a_higher_epoch(
+def test_each_pod_resumes_from_the_previous_pods_save_with_a_higher_epoch(
     seaweedfs: KeyedServer, tmp_path: Path
 ) -> None:
     place = make_place(seaweedfs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -39,13 +40,57 @@ def test_two_builds_are_byte_identical(pyz: Path, tmp_path: Path) -> None:
     assert again.read_bytes() == pyz.read_bytes()
 
 
-def test_it_says_the_packages_version(pyz: Path) -> None:
+def test_it_prints_the_packages_version(pyz: Path) -> None:
     assert run(pyz, "-version") == f"publish {__version__}\n"
 
 
 def test_it_starts_by_its_own_name(pyz: Path) -> None:
     ended = subprocess.run([pyz, "-version"], capture_output=True, text=True, check=False)
     assert ended.stdout == f"publish {__version__}\n"
+
+
+@pytest.mark.parametrize("isolated", [True, False], ids=["by its name", "as Python's argument"])
+def test_it_runs_no_code_from_the_working_directory_or_pythonpath(pyz: Path, tmp_path: Path, *, isolated: bool) -> None:
+    directories = [tmp_path / "working", tmp_path / "named"]
+    for directory in directories:
+        directory.mkdir()
+        # What the program imports; Python itself imports `keyword` before the program has a say, unless it is isolated.
+        for module in ["base64", "signal", "socket", *(["keyword"] if isolated else [])]:
+            (directory / f"{module}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write(__file__)\n")
+    key = private_key(tmp_path / "key")
+    flags = ["-checkpoint", "s3://bucket/p", "-creds", f"file:{key}", "-timeout", "1s"]
+    ended = subprocess.run(
+        [*([] if isolated else [sys.executable]), pyz, "resolve", *flags],
+        env=os.environ | {"PYTHONPATH": f":{directories[1]}"},
+        cwd=directories[0],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.stderr.startswith("publish: store: ")
+    assert not (tmp_path / "ran").exists()
+
+
+def private_key(folder: Path) -> Path:
+    """Credentials for a store that is not there."""
+    folder.mkdir(mode=0o700)
+    for name, value in {"access_key_id": "a", "secret_access_key": "s", "endpoint": "http://127.0.0.1:1"}.items():
+        (folder / name).write_text(value)
+    return folder
+
+
+def test_it_finds_itself_without_the_site_module(pyz: Path) -> None:
+    """Without `site` the path of the file stays relative, as it was given."""
+    command = [sys.executable, "-S", pyz.name, "-version"]
+    ended = subprocess.run(command, cwd=pyz.parent, env={}, capture_output=True, text=True, check=False)
+    assert ended.stdout == f"publish {__version__}\n", ended.stderr
+
+
+def test_pythons_own_library_named_by_pythonpath_stays(pyz: Path) -> None:
+    env = {"PYTHONPATH": os.path.dirname(os.__file__)}
+    ended = subprocess.run([sys.executable, pyz, "-version"], env=env, capture_output=True, text=True, check=False)
+    assert ended.stdout == f"publish {__version__}\n", ended.stderr
 
 
 def test_every_verb_works_on_a_posix_root(pyz: Path, tmp_path: Path) -> None:
@@ -57,7 +102,7 @@ def test_every_verb_works_on_a_posix_root(pyz: Path, tmp_path: Path) -> None:
     assert run(pyz, "prune", "-checkpoint", tmp_path, "-keep", "1") == f"removed {saves[0]}\n"
 
 
-def test_it_speaks_to_a_store(pyz: Path, seaweedfs: KeyedServer, tmp_path: Path) -> None:
+def test_it_works_with_a_store(pyz: Path, seaweedfs: KeyedServer, tmp_path: Path) -> None:
     """botocore's model of S3 lives inside the zip, where no file can be opened."""
     place = make_place(seaweedfs)
     place.fill("step-5/.metadata")
@@ -67,7 +112,7 @@ def test_it_speaks_to_a_store(pyz: Path, seaweedfs: KeyedServer, tmp_path: Path)
     assert run(pyz, "resolve", *flags) == f"{place.url}/step-5\n"
 
 
-def test_it_carries_roots_to_trust_and_leaves_no_file_behind(pyz: Path, tmp_path: Path) -> None:
+def test_it_contains_a_ca_bundle_and_leaves_no_file_behind(pyz: Path, tmp_path: Path) -> None:
     """S8: for a node that has no bundle of its own."""
     script = f"""if True:
         import sys, ssl, os
@@ -84,7 +129,7 @@ def test_it_carries_roots_to_trust_and_leaves_no_file_behind(pyz: Path, tmp_path
     assert left == "[]"
 
 
-def test_a_python_of_another_version_passes_the_compiled_code_over(pyz: Path, tmp_path: Path) -> None:
+def test_another_python_version_ignores_the_compiled_code(pyz: Path, tmp_path: Path) -> None:
     strange = tmp_path / "strange.pyz"
     with zipfile.ZipFile(pyz) as made, zipfile.ZipFile(strange, "w") as changed:
         for entry in made.infolist():

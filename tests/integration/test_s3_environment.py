@@ -189,7 +189,7 @@ def requests_of(job: S3Job, env: dict[str, str]) -> list[tuple[object, ...]]:
     return [essence(asked) for asked in job.wire.asked]
 
 
-def test_the_program_sends_the_same_bytes_whatever_its_environment_says(job: S3Job, hostile: Hostile) -> None:
+def test_the_program_sends_the_same_bytes_in_every_environment(job: S3Job, hostile: Hostile) -> None:
     """E2, P1"""
     plain = requests_of(job, {})
     assert len(plain) > 10
@@ -197,7 +197,7 @@ def test_the_program_sends_the_same_bytes_whatever_its_environment_says(job: S3J
     assert hostile.was_obeyed() == []
 
 
-def test_a_tls_key_log_that_the_environment_names_is_not_written(job: S3Job, hostile: Hostile, tmp_path: Path) -> None:
+def test_sslkeylogfile_is_ignored(job: S3Job, hostile: Hostile, tmp_path: Path) -> None:
     """E2"""
     (tmp_path / "creds" / "endpoint").write_text(job.wire.endpoint.replace("http:", "https:"))
     words = [PROGRAM, "resolve", *job.flags, "-timeout", "3s"]
@@ -208,13 +208,13 @@ def test_a_tls_key_log_that_the_environment_names_is_not_written(job: S3Job, hos
 
 LAYER = """
 import sys
-from publish.adapters.s3 import Line, S3Store
+from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.domain.credentials import Credentials
 from publish.domain.ports import Namespace
 from publish.domain.root import S3Root
 bucket, endpoint = sys.argv[1:]
 key = Credentials("AKIAMOTOMOTOMOTOMOTO", "moto-takes-any-secret", None, endpoint, "us-east-1")
-store = S3Store(S3Root(bucket, "layer"), key, Line(None, "/etc/ssl/certs/ca-certificates.crt", 20.0))
+store = S3Store(S3Root(bucket, "layer"), key, ConnectionSettings(None, "/etc/ssl/certs/ca-certificates.crt", 20.0))
 store.put(b"x", b"body", only_if_new=False)
 store.create(Namespace.PUB, b"entry")
 store.list_entries(Namespace.PUB, None)
@@ -231,7 +231,7 @@ FIRST_LAYER_ONLY = {
 }
 
 
-def test_the_client_is_the_same_even_where_the_environment_is_not_emptied(job: S3Job, hostile: Hostile) -> None:
+def test_the_client_ignores_an_environment_that_is_not_emptied(job: S3Job, hostile: Hostile) -> None:
     """E2: the second layer."""
     recorded = []
     for env in ({}, {name: value for name, value in hostile.env.items() if name not in FIRST_LAYER_ONLY}):

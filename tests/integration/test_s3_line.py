@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from publish.adapters.s3 import Line, S3Store
+from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.domain.errors import NotApplied, OutcomeUnknown, PermanentFault, StoreFault, Unreachable
 from publish.domain.ports import Namespace
-from tests.support.ca import CertificateAuthority, TlsFront
+from tests.support.ca import CertificateAuthority, MakeFront
 from tests.support.fault_proxy import Wire, lost_request
 from tests.support.proxies import TinyProxy
 from tests.support.retrying import retrying
@@ -21,13 +20,6 @@ from tests.support.s3_roots import BUNDLE, Place, make_place, wire_to
 from tests.support.servers import KeyedServer, free_ports
 
 NAME = b"00000000000000000001-00000000000000000002-MFRGG"
-
-
-@pytest.fixture(scope="module")
-def proxy() -> Iterator[TinyProxy]:
-    proxy = TinyProxy()
-    yield proxy
-    proxy.stop()
 
 
 @pytest.fixture
@@ -42,27 +34,15 @@ def wire(seaweedfs: KeyedServer) -> Iterator[Wire]:
 
 
 @pytest.fixture
-def authority() -> CertificateAuthority:
-    return CertificateAuthority()
-
-
-@pytest.fixture
 def trust(authority: CertificateAuthority, tmp_path: Path) -> str:
     """A bundle in which the authority is the only root."""
     return str(authority.write(tmp_path))
 
 
 @pytest.fixture
-def tls(authority: CertificateAuthority, tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Puts TLS before an address; `host` is what the certificate is for."""
-    with ExitStack() as fronts:
-
-        def front(upstream: str, host: str = "localhost", *, expired: bool = False) -> str:
-            one = TlsFront(upstream, authority.issue(host, tmp_path, expired=expired))
-            fronts.callback(one.stop)
-            return one.address
-
-        yield front
+def tls(tls: MakeFront) -> Callable[..., str]:
+    """As the shared fixture, for the address alone."""
+    return lambda *args, **kwargs: tls(*args, **kwargs).address
 
 
 def works(store: S3Store) -> None:
@@ -83,15 +63,17 @@ def through(wire: Wire) -> bool:
     return bool(wire.asked) and all("tinyproxy" in str(asked.header("via")) for asked in wire.asked)
 
 
-def test_a_proxy_carries_every_request_of_the_program(proxy: TinyProxy, seaweedfs: KeyedServer, tmp_path: Path) -> None:
+def test_a_proxy_carries_every_request_of_the_program(
+    tinyproxy: TinyProxy, seaweedfs: KeyedServer, tmp_path: Path
+) -> None:
     """P3"""
     with s3_job(seaweedfs, tmp_path) as job:
         for step in (1, 2):
             job.save(step, "weights")
-            assert job.publish(step, "-proxy", proxy.url).status == 0
-        assert job.run("resolve", "-proxy", proxy.url).out == f"{job.url(2)}\n".encode()
-        assert job.run("resolve", "-probe", "-proxy", proxy.url).status == 0
-        assert job.run("prune", "-keep", "1", "-proxy", proxy.url).status == 0
+            assert job.publish(step, "-proxy", tinyproxy.url).status == 0
+        assert job.run("resolve", "-proxy", tinyproxy.url).out == f"{job.url(2)}\n".encode()
+        assert job.run("resolve", "-probe", "-proxy", tinyproxy.url).status == 0
+        assert job.run("prune", "-keep", "1", "-proxy", tinyproxy.url).status == 0
         assert job.published() == [2]
         assert through(job.wire)
         job.wire.asked.clear()
@@ -99,41 +81,41 @@ def test_a_proxy_carries_every_request_of_the_program(proxy: TinyProxy, seaweedf
         assert not through(job.wire)
 
 
-def test_a_store_behind_tls_is_reached_through_a_proxys_tunnel(
-    proxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
+def test_a_tls_store_is_reached_through_a_proxys_tunnel(
+    tinyproxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
     """P3"""
     endpoint = tls(wire.endpoint)
-    works(place.store(endpoint, line=Line(proxy.url, trust, 20.0)))
-    assert f"CONNECT {endpoint.removeprefix('https://')}" in proxy.asked()
+    works(place.store(endpoint, settings=ConnectionSettings(tinyproxy.url, trust, 20.0)))
+    assert f"CONNECT {endpoint.removeprefix('https://')}" in tinyproxy.asked()
 
 
 @pytest.mark.parametrize("target", ["http", "https"])
 def test_a_proxy_behind_tls_carries_every_request(
-    target: str, proxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
+    target: str, tinyproxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
     """P2, P3"""
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
-    works(place.store(endpoint, line=Line(tls(proxy.url), trust, 20.0)))
+    works(place.store(endpoint, settings=ConnectionSettings(tls(tinyproxy.url), trust, 20.0)))
     assert len(wire.asked) > 5
     if target == "http":
         assert through(wire)
     else:
-        assert f"CONNECT {endpoint.removeprefix('https://')}" in proxy.asked()
+        assert f"CONNECT {endpoint.removeprefix('https://')}" in tinyproxy.asked()
 
 
 @pytest.mark.parametrize("target", ["http", "https"])
 @pytest.mark.parametrize("flaw", ["untrusted", "for another host", "expired"])
 def test_a_proxy_whose_certificate_does_not_verify_is_not_used(
-    target: str, flaw: str, proxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
+    target: str, flaw: str, tinyproxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
     """P2"""
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
     host = "elsewhere.example" if flaw == "for another host" else "localhost"
-    address = tls(proxy.url, host, expired=flaw == "expired")
-    line = Line(address, BUNDLE if flaw == "untrusted" else trust, 5.0)
+    address = tls(tinyproxy.url, host, expired=flaw == "expired")
+    line = ConnectionSettings(address, BUNDLE if flaw == "untrusted" else trust, 5.0)
     with pytest.raises(PermanentFault, match="certificate"):
-        place.store(endpoint, line=line).list_entries(Namespace.PUB, None)
+        place.store(endpoint, settings=line).list_entries(Namespace.PUB, None)
     assert wire.asked == []
 
 
@@ -144,21 +126,25 @@ def test_a_proxy_that_refuses_the_tunnel_is_final(
     refusing = TinyProxy("ConnectPort 1")
     try:
         with pytest.raises(PermanentFault, match="the proxy refuses"):
-            place.store(tls(wire.endpoint), line=Line(refusing.url, trust, 5.0)).list_entries(Namespace.PUB, None)
+            place.store(tls(wire.endpoint), settings=ConnectionSettings(refusing.url, trust, 5.0)).list_entries(
+                Namespace.PUB, None
+            )
     finally:
         refusing.stop()
     assert wire.asked == []
 
 
 @pytest.mark.parametrize("target", ["http", "https"])
-def test_a_proxy_that_is_not_there_is_not_gone_around(
+def test_an_unreachable_proxy_is_not_bypassed(
     target: str, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
     """P3, S2"""
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
     (port,) = free_ports(1)
     with pytest.raises(Unreachable):
-        place.store(endpoint, line=Line(f"http://127.0.0.1:{port}", trust, 5.0)).list_entries(Namespace.PUB, None)
+        place.store(endpoint, settings=ConnectionSettings(f"http://127.0.0.1:{port}", trust, 5.0)).list_entries(
+            Namespace.PUB, None
+        )
     assert wire.asked == []
 
 
@@ -173,52 +159,50 @@ def test_a_reply_that_is_lost_behind_a_proxy_leaves_a_put_unknown(
         hanging_up.spoil_all("*", lost_request)
         address = hanging_up.endpoint if proxy_scheme == "http" else tls(hanging_up.endpoint)
         endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
-        store = place.store(endpoint, line=Line(address, trust, 5.0))
+        store = place.store(endpoint, settings=ConnectionSettings(address, trust, 5.0))
         with pytest.raises(OutcomeUnknown):
             store.create(Namespace.PUB, NAME)
 
 
 @pytest.mark.parametrize("target", ["http", "https"])
-def test_a_store_that_the_proxy_cannot_reach_is_tried_again(
-    target: str, proxy: TinyProxy, place: Place, trust: str
+def test_a_store_that_the_proxy_cannot_reach_is_retried(
+    target: str, tinyproxy: TinyProxy, place: Place, trust: str
 ) -> None:
     """S2"""
     (port,) = free_ports(1)
     with pytest.raises(NotApplied):
-        place.store(f"{target}://localhost:{port}", line=Line(proxy.url, trust, 5.0)).list_entries(Namespace.PUB, None)
+        place.store(
+            f"{target}://localhost:{port}", settings=ConnectionSettings(tinyproxy.url, trust, 5.0)
+        ).list_entries(Namespace.PUB, None)
 
 
-def test_a_store_whose_private_authority_is_trusted_works(
-    place: Place, wire: Wire, tls: Callable[..., str], trust: str
-) -> None:
+def test_a_store_with_a_trusted_private_ca_works(place: Place, wire: Wire, tls: Callable[..., str], trust: str) -> None:
     """S8"""
-    works(place.store(tls(wire.endpoint), line=Line(None, trust, 20.0)))
+    works(place.store(tls(wire.endpoint), settings=ConnectionSettings(None, trust, 20.0)))
 
 
 @pytest.mark.parametrize("flaw", ["untrusted", "for another host", "expired"])
-def test_a_store_whose_certificate_does_not_verify_is_told_at_once(
+def test_a_store_whose_certificate_does_not_verify_fails_at_once(
     flaw: str, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
     """S8: before a secret or a request goes out."""
     host = "elsewhere.example" if flaw == "for another host" else "localhost"
     endpoint = tls(wire.endpoint, host, expired=flaw == "expired")
-    store = place.store(endpoint, line=Line(None, BUNDLE if flaw == "untrusted" else trust, 5.0))
+    store = place.store(endpoint, settings=ConnectionSettings(None, BUNDLE if flaw == "untrusted" else trust, 5.0))
     for call in (lambda: store.list_entries(Namespace.PUB, None), lambda: store.create(Namespace.PUB, NAME)):
-        with pytest.raises(PermanentFault, match="trusts its certificate's authority"):
+        with pytest.raises(PermanentFault, match="trusts the CA of its certificate"):
             call()
     assert wire.asked == []
 
 
-def test_tls_to_a_store_without_it_is_told_at_once(place: Place, wire: Wire, trust: str) -> None:
-    store = place.store(wire.endpoint.replace("http:", "https:"), line=Line(None, trust, 5.0))
+def test_tls_to_a_plain_store_fails_at_once(place: Place, wire: Wire, trust: str) -> None:
+    store = place.store(wire.endpoint.replace("http:", "https:"), settings=ConnectionSettings(None, trust, 5.0))
     with pytest.raises(PermanentFault, match="https"):
         store.list_entries(Namespace.PUB, None)
 
 
-def test_a_store_with_tls_asked_without_is_a_failure(
-    place: Place, wire: Wire, tls: Callable[..., str], trust: str
-) -> None:
-    store = place.store(tls(wire.endpoint).replace("https:", "http:"), line=Line(None, trust, 5.0))
+def test_plain_http_to_a_tls_store_fails(place: Place, wire: Wire, tls: Callable[..., str], trust: str) -> None:
+    store = place.store(tls(wire.endpoint).replace("https:", "http:"), settings=ConnectionSettings(None, trust, 5.0))
     with pytest.raises(StoreFault):
         store.list_entries(Namespace.PUB, None)
     assert wire.asked == []

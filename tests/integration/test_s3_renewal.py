@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.support.fault_proxy import Fault, says
 from tests.support.program import start
-from tests.support.s3_jobs import S3Job, s3_job
-from tests.support.servers import KeyedServer
+from tests.support.s3_jobs import S3Job
 
 REJECTED = "the store rejected the credentials ({}); resolving the sources again"
 EXPIRED = says(400, "ExpiredToken")
-
-
-@pytest.fixture
-def job(seaweedfs: KeyedServer, tmp_path: Path) -> Iterator[S3Job]:
-    with s3_job(seaweedfs, tmp_path) as job:
-        yield job
 
 
 # A request that the second scan sends: its method and target, and the refusals that the wire gives.
@@ -34,7 +25,7 @@ REQUESTS: dict[str, tuple[str, list[tuple[str, str, Fault]]]] = {
 
 
 @pytest.mark.parametrize("request_", REQUESTS)
-def test_each_request_that_is_refused_is_sent_once_more_with_fresh_credentials(request_: str, job: S3Job) -> None:
+def test_each_rejected_request_is_sent_once_more_with_fresh_credentials(request_: str, job: S3Job) -> None:
     """S6"""
     framework, refusals = REQUESTS[request_]
     job.save(1)
@@ -55,7 +46,7 @@ def test_each_request_that_is_refused_is_sent_once_more_with_fresh_credentials(r
     assert job.published() == [1]
 
 
-def test_a_run_renews_as_often_as_it_needs(job: S3Job) -> None:
+def test_a_watch_refreshes_as_often_as_necessary(job: S3Job) -> None:
     """S6: once for each refused request."""
     job.save(1)
     for part in ("delimiter", "trainer_state.json"):
@@ -70,7 +61,7 @@ def test_a_run_renews_as_often_as_it_needs(job: S3Job) -> None:
     assert err.decode().count("resolving the sources again") == 3
 
 
-def test_a_request_that_is_refused_twice_ends_the_watch(job: S3Job) -> None:
+def test_a_request_that_is_rejected_twice_ends_the_watch(job: S3Job) -> None:
     """S6"""
     job.save(1)
     job.wire.spoil("PUT", EXPIRED, EXPIRED)
@@ -82,7 +73,7 @@ def test_a_request_that_is_refused_twice_ends_the_watch(job: S3Job) -> None:
     assert job.published() == []
 
 
-def test_a_code_that_no_fresh_credentials_mend_is_final(job: S3Job) -> None:
+def test_a_code_that_fresh_credentials_do_not_cure_is_final(job: S3Job) -> None:
     """S6: ExpiredToken and InvalidAccessKeyId alone."""
     job.save(1)
     job.wire.spoil("PUT", says(403, "SignatureDoesNotMatch"))

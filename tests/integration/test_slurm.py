@@ -72,9 +72,7 @@ def latest(root: Path) -> str:
     return publish("resolve", "-checkpoint", root).removesuffix("\n")
 
 
-def test_a_job_comes_back_from_a_requeue_and_from_its_time_limit_and_its_past_does_not_win(
-    cluster: Slurm, tmp_path: Path
-) -> None:
+def test_a_job_resumes_after_a_requeue_and_a_time_limit_and_its_zombie_loses(cluster: Slurm, tmp_path: Path) -> None:
     """resolve.1, watch.1, watch.6, L6 as a cluster sees them."""
     root = tmp_path / "root"
     root.mkdir()
@@ -114,7 +112,7 @@ def is_whole(marker: Path) -> bool:
     return marker.read_text().endswith("}\n")
 
 
-def test_a_job_that_is_done_ends_well_with_its_last_save_published(cluster: Slurm, tmp_path: Path) -> None:
+def test_a_finished_job_succeeds_with_its_last_save_published(cluster: Slurm, tmp_path: Path) -> None:
     """watch.6: the watch looks once more when the training has ended, so a long interval hides nothing."""
     root = tmp_path / "root"
     root.mkdir()
@@ -124,7 +122,7 @@ def test_a_job_that_is_done_ends_well_with_its_last_save_published(cluster: Slur
     assert latest(root) == str(job.save(0, 35))
 
 
-def test_a_job_whose_root_is_not_there_fails_before_it_trains(cluster: Slurm, tmp_path: Path) -> None:
+def test_a_job_without_its_root_fails_before_it_trains(cluster: Slurm, tmp_path: Path) -> None:
     """resolve.3, R4: an unmounted file system is not a fresh start."""
     job = Job(cluster, tmp_path / "unmounted", "--job-name=lost", training="--until 35 --pace 0")
     ended = cluster.wait(job.number, "the job to end", lambda fields: fields["JobState"] not in UNDER_WAY)

@@ -151,7 +151,7 @@ def recorded(asked: list[Asked], own: list[str]) -> list[tuple[object, ...]]:
     ]
 
 
-def test_no_variable_and_no_file_changes_a_byte_of_a_request(
+def test_no_variable_and_no_file_changes_a_request(
     source: Source, vault: OpenBao, place: Place, hostile: Surroundings
 ) -> None:
     """E2, V5, V6, P1: the login is made, its token is the only one sent, and the trap hears nothing."""
@@ -183,7 +183,7 @@ def test_no_variable_makes_a_server_trusted(
     """E2, V6: only the node's roots, or `ca=`."""
     refused = resolve(place, source.at(vault.tls_address), env=hostile.env)
     assert refused.status == 1
-    assert "does not verify" in refused.notes[0]
+    assert "cannot verify" in refused.notes[0]
     ca = authority.write(tmp_path)
     assert resolve(place, source.at(vault.tls_address, f"&ca={ca}"), env=hostile.env) == Result(0, b"", b"")
     assert hostile.trap.asked == []
@@ -200,7 +200,7 @@ def test_no_variable_makes_a_server_trusted(
         ("VAULT_CLIENT_TIMEOUT", "canary"),
     ],
 )
-def test_a_malformed_variable_refuses_the_source_by_name(
+def test_a_malformed_variable_is_an_error_that_names_it(
     source: Source, vault: OpenBao, place: Place, name: str, value: str
 ) -> None:
     """V6: and no other source."""
@@ -229,13 +229,13 @@ def directory(moto: S3Server, tmp_path: Path) -> str:
     return f"file:{folder}"
 
 
-def test_a_source_that_is_absent_is_passed_over(place: Place, approle: Path, directory: str) -> None:
+def test_an_unavailable_source_is_skipped(place: Place, approle: Path, directory: str) -> None:
     """C4, V4."""
     creds = f"vault:http://127.0.0.1:9/s3?auth=approle&approle={approle},{directory}"
     assert resolve(place, creds) == Result(0, b"", b"")
 
 
-def test_a_source_that_is_wrong_stops_the_run(place: Place, approle: Path, directory: str) -> None:
+def test_an_invalid_source_stops_the_run(place: Place, approle: Path, directory: str) -> None:
     """C4, V4, F9."""
     with FakeVault(login=echoes(403)) as server:
         name = f"vault:{server.address}/s3?auth=approle&approle={approle}"
@@ -243,34 +243,32 @@ def test_a_source_that_is_wrong_stops_the_run(place: Place, approle: Path, direc
     assert stopped.status == 1
     assert stopped.out == b""
     (note,) = stopped.notes
-    assert note.startswith(f"credentials: {name}: login: it answered with status 403: ")
+    assert note.startswith(f"credentials: {name}: login: the server responded with status 403: ")
     assert "canary" not in note
 
 
-def test_when_none_answers_each_is_named_with_its_reason(place: Place, approle: Path) -> None:
+def test_if_no_source_is_available_each_is_named_with_its_reason(place: Place, approle: Path) -> None:
     """C4."""
     first = f"vault:http://127.0.0.1:9/s3?auth=approle&approle={approle}"
     second = "vault:http://127.0.0.1:9/s3?auth=kubernetes&role=r&token=/nonexistent"
     failed = resolve(place, f"{first},{second},file:/nonexistent")
     assert failed.status == 1
     why = [
-        f"{first}: the server cannot be reached: Connection refused",
-        f"{second}: there is no service-account token file: /nonexistent",
-        "file:/nonexistent: there is no such directory: /nonexistent",
+        f"{first}: cannot reach the server: Connection refused",
+        f"{second}: service-account token file not found: /nonexistent",
+        "file:/nonexistent: directory not found",
     ]
-    assert failed.notes == [f"credentials: no source answered: {'; '.join(why)}"]
+    assert failed.notes == [f"credentials: no credentials found: {'; '.join(why)}"]
 
 
-def test_a_server_that_does_not_answer_leaves_time_for_the_next_source(
-    place: Place, approle: Path, directory: str
-) -> None:
+def test_a_silent_server_leaves_time_for_the_next_source(place: Place, approle: Path, directory: str) -> None:
     """V4: half of what was left is the next one's."""
     with FakeVault(login=drips) as server:
         creds = f"vault:{server.address}/s3?auth=approle&approle={approle},{directory}"
         assert resolve(place, creds, "-timeout", "12s") == Result(0, b"", b"")
 
 
-def test_the_list_is_refused_before_any_source_is_looked_at(place: Place, approle: Path) -> None:
+def test_a_malformed_list_is_refused_before_any_source_is_accessed(place: Place, approle: Path) -> None:
     """C6, F9."""
     with FakeVault() as server:
         good = f"vault:{server.address}/s3?auth=approle&approle={approle}"
@@ -283,7 +281,7 @@ def test_the_list_is_refused_before_any_source_is_looked_at(place: Place, approl
             refused = resolve(place, f"{good},{bad}")
             assert refused.status == 1
             (note,) = refused.notes
-            assert note.startswith("credentials: item 2 of the list ")
+            assert note.startswith("credentials: -creds item 2")
             assert "canary" not in note
         assert server.asked == []
 
@@ -331,14 +329,14 @@ def test_no_service_account_token_is_in_any_output(
     failed = resolve(place, f"vault:{vault.address}/s3?auth=kubernetes&role={role}&token={tmp_path}/token")
     assert failed.status == 1
     (note,) = failed.notes
-    assert "login: it answered with status " in note
+    assert "login: the server responded with status " in note
     assert token not in note
 
 
 # A watch renews
 
 
-def test_a_key_that_is_rotated_in_vault_and_at_the_store_is_picked_up_by_a_watch(
+def test_a_watch_picks_up_a_key_that_is_rotated_in_vault_and_at_the_store(
     vault: OpenBao, seaweedfs: KeyedServer, approle: Path
 ) -> None:
     """S6: InvalidAccessKeyId for real, the secret changed in the server, the run going on."""
@@ -381,7 +379,7 @@ def test_the_probe_names_the_vault_source(source: Source, vault: OpenBao, seawee
     assert creds.encode() in answered.out
 
 
-def test_a_server_by_tls_behind_a_private_root(
+def test_a_tls_server_with_a_private_ca(
     source: Source, vault: OpenBao, place: Place, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """V2, end to end."""

@@ -9,6 +9,7 @@ import selectors
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -104,6 +105,9 @@ class TlsFront:
             self._open.add(client)
             with socket.create_connection(self._upstream) as server:
                 _relay(client, server)
+
+
+MakeFront = Callable[..., TlsFront]
 
 
 def _relay(client: ssl.SSLSocket, server: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""The domain's ports in memory: a store, a clock that only tests move, chance without surprise."""
+"""The ports of the domain in memory, deterministic."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME_LIMIT = 255
 
 
 class FakeStore:
-    """A Store in memory: files by path, folders as their paths imply, as on S3."""
+    """A Store in memory: files by path; folders exist as prefixes of paths, as on S3."""
 
     def __init__(self, page_size: int = 1000) -> None:
         self.areas: dict[Namespace, set[bytes]] = {namespace: set() for namespace in Namespace}
@@ -136,7 +136,7 @@ class FakeStore:
 
 
 class FakeClock:
-    """Stands still but for what is slept and what a test adds."""
+    """Moves only by `sleep` and when a test adds to `time`."""
 
     def __init__(self) -> None:
         self.time = 1000.0
@@ -151,7 +151,7 @@ class FakeClock:
 
 
 class FakeRandom:
-    """The middle of every interval, and names that count."""
+    """Returns the middle of every interval, and numbered tokens."""
 
     def __init__(self) -> None:
         self.drawn: list[tuple[float, float]] = []
@@ -167,7 +167,7 @@ class FakeRandom:
 
 
 class FakeReport:
-    """What a verb said."""
+    """Keeps what was reported."""
 
     def __init__(self) -> None:
         self.said: list[tuple[str, object]] = []

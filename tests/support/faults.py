@@ -1,4 +1,4 @@
-"""A store that goes wrong by a schedule, one fault a call, as a network does."""
+"""A store that fails by a schedule, one fault per call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Crash(BaseException):
-    """The process is gone at this point. No handler of the program may stop it."""
+    """The process dies here. Not an Exception, so that no handler of the program catches it."""
 
 
 class Fault(Enum):
@@ -30,9 +30,9 @@ class Fault(Enum):
 
 
 class FaultyStore:
-    """`inner` behind faults; when the schedule is used up, it works.
+    """Adds faults to `inner`; works once the schedule is used up.
 
-    A fault that a call cannot show (a conflict of a listing) counts as none.
+    A fault that a call cannot have, such as a conflict in a listing, is skipped.
     """
 
     def __init__(self, inner: Store, schedule: Iterable[Fault]) -> None:
@@ -121,12 +121,12 @@ class FaultyStore:
         if fault is Fault.CRASH:
             raise Crash
         if fault is Fault.LOST_REQUEST:
-            raise NotApplied("lost on the way")
+            raise NotApplied("request lost")
         if fault is Fault.EXPIRED:
-            raise CredentialsRejected("refused", "ExpiredToken", refreshable=True)
+            raise CredentialsRejected("rejected", "ExpiredToken", refreshable=True)
         result = request()
         if fault is Fault.CRASH_AFTER:
             raise Crash
         if fault is Fault.LOST_REPLY:
-            raise (OutcomeUnknown if writes else NotApplied)("the reply is lost")
+            raise (OutcomeUnknown if writes else NotApplied)("reply lost")
         return result

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
-from publish.cli.main import main
+from publish.cli.app import main
 from publish.cli.output import Output
 
 PROGRAM = str(Path(sys.executable).with_name("publish"))

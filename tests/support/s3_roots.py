@@ -16,7 +16,7 @@ from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as Signer
 
-from publish.adapters.s3 import Line, S3Store
+from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.domain.root import S3Root
 from tests.support.fault_proxy import Asked, Wire
 from tests.support.servers import Key, S3Server, behind, credentials, shared_bucket
@@ -62,8 +62,12 @@ class Place(NamedTuple):
         pages = behind(self.server).get_paginator("list_objects_v2").paginate(Bucket=self.root.bucket, Prefix=base)
         return [one["Key"].removeprefix(base) for page in pages for one in page.get("Contents", [])]
 
-    def store(self, endpoint: str | None = None, key: Key | None = None, line: Line | None = None) -> S3Store:
-        return S3Store(self.root, credentials(self.server, key, endpoint), line or Line(None, BUNDLE, 20.0))
+    def store(
+        self, endpoint: str | None = None, key: Key | None = None, settings: ConnectionSettings | None = None
+    ) -> S3Store:
+        return S3Store(
+            self.root, credentials(self.server, key, endpoint), settings or ConnectionSettings(None, BUNDLE, 20.0)
+        )
 
 
 def make_place(server: S3Server) -> Place:

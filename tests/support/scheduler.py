@@ -1,7 +1,7 @@
-"""Processes that a test moves on one effect at a time, so that any interleaving can be drawn.
+"""Processes that a test advances one store call at a time, so that it can draw any interleaving.
 
-Each actor runs a use case on a thread of its own, which stops before every call to the store
-until the test lets it go on: at any moment at most one thread runs.
+Each actor runs a use case on its own thread, which stops before every call to the store until
+the test continues it. At most one thread runs at any time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.support.faults import Crash
 
 
 class Actor:
-    """A process: it can be moved on by one effect, and killed between any two."""
+    """A process that can be advanced by one store call, and killed between any two."""
 
     def __init__(self, store: Store, work: Callable[[Store], None]) -> None:
         self.ended = False
@@ -29,12 +29,12 @@ class Actor:
         self._stopped.acquire()
 
     def step(self) -> None:
-        """Lets the next effect happen."""
+        """Lets the next call happen."""
         self._turn.release()
         self._stopped.acquire()
 
     def kill(self) -> None:
-        """The next effect never happens, nor any after it."""
+        """Neither the next call nor any later one happens."""
         self._killed = True
         self.step()
 

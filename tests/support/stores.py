@@ -1,7 +1,7 @@
-"""Roots of every kind behind one face, so that one suite holds all stores to the port's contract.
+"""Roots of every kind behind one interface, so that one suite holds all stores to the contract.
 
-A fresh_root can look at itself and write behind the store's back. A new kind of store is a class
-with these methods and one line in FRESH_ROOTS.
+A FreshRoot can write and list files without the store under test. A new kind of store is a
+class with these methods and one line in FRESH_ROOTS.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class FreshRoot(Protocol):
     """One fresh root."""
 
     def store(self) -> Store:
-        """Another process's view of this root."""
+        """A new store on this root, as another process would open it."""
 
     def fill(self, *paths: str, body: bytes = b"x") -> None:
-        """Writes files behind the store's back."""
+        """Writes files without the store under test."""
 
     def paths(self) -> list[str]:
         """All files below the root, entries included."""

@@ -1,4 +1,4 @@
-"""The system's clock and chance."""
+"""The system's clock and random numbers."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import time
 
 
 class SystemClock:
-    """Monotonic seconds, so that no step of the wall clock cuts a wait short or draws it out."""
+    """Monotonic time: a step of the wall clock neither shortens nor lengthens a wait."""
 
     def now(self) -> float:
-        """Seconds since the machine started."""
+        """Seconds since an arbitrary moment."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Returns when `seconds` have passed."""
+        """Returns after `seconds`."""
         time.sleep(seconds)
 
 
 class SystemRandom:
-    """The kernel's generator: no two processes share a sequence."""
+    """The kernel's generator, so no two processes share a sequence."""
 
     def uniform(self, low: float, high: float) -> float:
-        """A number from `low` up to `high`, evenly spread."""
+        """A number from `low` (inclusive) to `high` (exclusive)."""
         return low + (high - low) * int.from_bytes(os.urandom(6), "big") / 2**48
 
     def token(self) -> str:

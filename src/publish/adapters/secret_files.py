@@ -1,6 +1,6 @@
-"""Secrets in files of this node. What is checked is what is read: all goes through descriptors opened once.
+"""Reads secrets from files. Checks are made on the descriptor that is read, so no file can be swapped in between.
 
-No text made here holds a file's content.
+No error quotes a file's content.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
+from publish.adapters._io import READ_FLAGS, FileTooLargeError, NotRegularFileError, read_descriptor
 from publish.domain.credentials import (
     FIELDS,
     Credentials,
+    DirectorySpec,
+    Source,
     check_fields,
     parse_credentials,
     reject_unknown_fields,
@@ -22,49 +25,54 @@ from publish.domain.errors import CredentialsError, SourceUnavailable
 
 MAX_BYTES = 64 * 1024
 
-# O_NONBLOCK: a FIFO with no writer is opened, seen and refused, where it would hang (open(2)).
-_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-# The kubelet swaps about once a minute; so many swaps during one read are something else.
-_MOST_SWAPS = 1000
+_GROUP_AND_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+# The kubelet swaps about once a minute, so this many swaps during one read have another cause.
+_MAX_SWAPS = 1000
 _DATA = "..data"
 
 
+def directory_source(spec: DirectorySpec) -> Source:
+    """The source that an item of `-creds` describes. Does not access it."""
+    if spec.kind == "secret":
+        return SecretDirectory(spec.name, spec.path)
+    return PrivateDirectory(spec.name, spec.path)
+
+
 class SecretDirectory:
-    """`secret:DIR`, a Secret as the kubelet mounts it. Modes are the pod's business and not checked (C1)."""
+    """`secret:DIR`, a Secret as the kubelet mounts it. The pod's specification decides about modes: not checked."""
 
     def __init__(self, name: str, path: bytes) -> None:
         """`name` is for messages; `path` is absolute."""
         self.name = name
         self._path = path
 
-    def read(self, budget: float) -> Credentials:  # noqa: ARG002  (a local disk; the caller bounds the whole)
-        """The fields, all of one generation (C5). Raises SourceUnavailable or CredentialsError."""
-        with _directory(self._path) as directory:
-            for _ in range(_MOST_SWAPS):
+    def read(self, budget: float) -> Credentials:  # noqa: ARG002  (local; the caller has a deadline)
+        """The fields, all of one generation. Raises SourceUnavailable or CredentialsError."""
+        with _open_directory(self._path) as directory:
+            for _ in range(_MAX_SWAPS):
                 fields = _read_mounted(directory)
                 if fields is not None:
                     return parse_credentials(fields)
-        raise CredentialsError(f"its {_DATA} leads nowhere, or was replaced each time it was read")
+        raise CredentialsError(f"{_DATA} is dangling, or kept changing while being read")
 
 
 class PrivateDirectory:
-    """`file:DIR`, a directory that nobody else can look into (C1)."""
+    """`file:DIR`, a directory to which only its owner has access."""
 
     def __init__(self, name: str, path: bytes) -> None:
         """`name` is for messages; `path` is absolute."""
         self.name = name
         self._path = path
 
-    def read(self, budget: float) -> Credentials:  # noqa: ARG002  (a local disk; the caller bounds the whole)
+    def read(self, budget: float) -> Credentials:  # noqa: ARG002  (local; the caller has a deadline)
         """The fields. Raises SourceUnavailable or CredentialsError."""
         return parse_credentials(_read_private(self._path, FIELDS))
 
 
 def read_private_directory(path: bytes, fields: Collection[str]) -> dict[str, str]:
-    """The files `fields` and no other of a directory that is checked as a `file:` one is (V2, V7).
+    """The files `fields` of a directory with the checks of `file:DIR`; any other file in it is an error.
 
-    Raises SourceUnavailable if there is none, CredentialsError if it is wrong.
+    Raises SourceUnavailable if it does not exist, CredentialsError if it is invalid.
     """
     values = _read_private(path, fields)
     check_fields(values, fields)
@@ -72,29 +80,29 @@ def read_private_directory(path: bytes, fields: Collection[str]) -> dict[str, st
 
 
 def read_secret_file(path: bytes, what: str) -> str:
-    """A file's one value, less one newline at its end. `what` names it in messages.
+    """The value that a file holds, without one trailing newline. `what` names it in messages.
 
-    Raises SourceUnavailable if there is none, CredentialsError if it is wrong.
+    Raises SourceUnavailable if it does not exist, CredentialsError if it is invalid.
     """
     try:
-        descriptor = os.open(path, _READ)
+        descriptor = os.open(path, READ_FLAGS)
     except FileNotFoundError:
         if os.path.lexists(path):
-            raise CredentialsError(f"the {what} file is a dangling link: {os.fsdecode(path)}") from None
-        raise SourceUnavailable(f"there is no {what} file: {os.fsdecode(path)}") from None
+            raise CredentialsError(f"{what} file is a dangling symlink: {os.fsdecode(path)}") from None
+        raise SourceUnavailable(f"{what} file not found: {os.fsdecode(path)}") from None
     except OSError as fault:
-        raise CredentialsError(f"the {what} file cannot be opened ({fault.strerror}): {os.fsdecode(path)}") from fault
+        raise CredentialsError(f"cannot open the {what} file ({fault.strerror}): {os.fsdecode(path)}") from fault
     value = _content(descriptor, what)
     validate_value(what, value)
     return value
 
 
 def _read_mounted(directory: int) -> dict[str, str] | None:
-    """The fields; None if they were swapped for others meanwhile.
+    """The fields; None if the Secret was replaced meanwhile.
 
-    The kubelet writes a new folder, renames a link to it over `..data`, makes and drops links in
-    DIR for names that came or went, and removes the old folder. So what the folder behind `..data`
-    holds is the Secret, whatever links stand beside it just now.
+    To update it, the kubelet writes a new folder, renames a link to it over `..data`, creates and removes
+    links in DIR for fields that came and went, and removes the old folder. So the folder behind `..data`
+    is the Secret, and links beside it may be behind or ahead (kubernetes, pkg/volume/util/atomic_writer.go).
     """
     names = {name for name in _names(directory) if not name.startswith("..")}
     try:
@@ -102,12 +110,12 @@ def _read_mounted(directory: int) -> dict[str, str] | None:
     except FileNotFoundError:
         return None if _is_there(_DATA, directory) else _read_fields(directory, names, FIELDS)
     except OSError as fault:
-        raise CredentialsError(f"its {_DATA} cannot be opened: {fault.strerror}") from fault
+        raise CredentialsError(f"cannot open {_DATA}: {fault.strerror}") from fault
     try:
-        kept = {name for name in _names(generation) if not name.startswith("..")}
-        fields = _read_fields(generation, kept, FIELDS)
-        beside = {name for name in names - kept if not _leads_into_data(name, directory)}
-        fields |= _read_fields(directory, beside, FIELDS)
+        in_data = {name for name in _names(generation) if not name.startswith("..")}
+        fields = _read_fields(generation, in_data, FIELDS)
+        extra = {name for name in names - in_data if not _leads_into_data(name, directory)}
+        fields |= _read_fields(directory, extra, FIELDS)
     except CredentialsError:
         if _is_current(generation, directory):
             raise
@@ -119,30 +127,30 @@ def _read_mounted(directory: int) -> dict[str, str] | None:
 
 
 def _read_private(path: bytes, fields: Collection[str]) -> dict[str, str]:
-    with _directory(path) as directory:
+    with _open_directory(path) as directory:
         status = os.fstat(directory)
-        if status.st_mode & _OTHERS:
+        if status.st_mode & _GROUP_AND_OTHERS:
             mode = stat.S_IMODE(status.st_mode)
-            raise CredentialsError(f"group and others may have no access to it (chmod 700); its mode is {mode:04o}")
+            raise CredentialsError(f"group or others have access to the directory (run chmod 700); mode: {mode:04o}")
         if status.st_uid not in {0, os.geteuid()}:
-            raise CredentialsError(f"it belongs neither to you nor to root, but to user {status.st_uid}")
+            raise CredentialsError(f"the directory belongs to neither you nor root; owner: {status.st_uid}")
         return _read_fields(directory, _names(directory), fields)
 
 
 @contextmanager
-def _directory(path: bytes) -> Iterator[int]:
-    """A descriptor of the directory; a link to one is followed."""
+def _open_directory(path: bytes) -> Iterator[int]:
+    """A descriptor of the directory. Follows a symlink."""
     try:
         directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
-        # A slash at the end would have the link followed.
+        # With a trailing slash lstat(2) follows the link.
         if os.path.lexists(path.rstrip(b"/")):
-            raise CredentialsError(f"a dangling link is in its place: {os.fsdecode(path)}") from None
-        raise SourceUnavailable(f"there is no such directory: {os.fsdecode(path)}") from None
+            raise CredentialsError(f"dangling symlink: {os.fsdecode(path)}") from None
+        raise SourceUnavailable("directory not found") from None
     except NotADirectoryError:
         raise CredentialsError(f"not a directory: {os.fsdecode(path)}") from None
     except OSError as fault:
-        raise CredentialsError(f"the directory cannot be opened ({fault.strerror}): {os.fsdecode(path)}") from fault
+        raise CredentialsError(f"cannot open the directory ({fault.strerror}): {os.fsdecode(path)}") from fault
     try:
         yield directory
     finally:
@@ -153,7 +161,7 @@ def _names(directory: int) -> list[str]:
     try:
         return os.listdir(directory)
     except OSError as fault:
-        raise CredentialsError(f"the directory cannot be listed: {fault.strerror}") from fault
+        raise CredentialsError(f"cannot list the directory: {fault.strerror}") from fault
 
 
 def _read_fields(directory: int, names: Iterable[str], fields: Collection[str]) -> dict[str, str]:
@@ -164,41 +172,38 @@ def _read_fields(directory: int, names: Iterable[str], fields: Collection[str]) 
 
 def _read_field(directory: int, name: str) -> str:
     try:
-        descriptor = os.open(name, _READ, dir_fd=directory)
+        descriptor = os.open(name, READ_FLAGS, dir_fd=directory)
     except FileNotFoundError:
-        raise CredentialsError(f"a dangling link is in the place of the file: {name}") from None
+        raise CredentialsError(f"dangling symlink: {name}") from None
     except OSError as fault:
-        raise CredentialsError(f"the file cannot be opened ({fault.strerror}): {name}") from fault
+        raise CredentialsError(f"cannot open the file ({fault.strerror}): {name}") from fault
     return _content(descriptor, name)
 
 
 def _content(descriptor: int, name: str) -> str:
-    """The text of a regular file, less one newline at its end. Closes the descriptor."""
+    """The text of a regular file without one trailing newline. Closes the descriptor."""
     try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
-            raise CredentialsError(f"a {'directory' if stat.S_ISDIR(mode) else 'special file'} is no field: {name}")
-        raw = b""
-        while part := os.read(descriptor, MAX_BYTES + 1 - len(raw)):
-            raw += part
+        raw = read_descriptor(descriptor, MAX_BYTES)
+    except NotRegularFileError:
+        raise CredentialsError(f"not a regular file: {name}") from None
+    except FileTooLargeError:
+        raise CredentialsError(f"file larger than {MAX_BYTES // 1024} KiB: {name}") from None
     except OSError as fault:
-        raise CredentialsError(f"the file cannot be read ({fault.strerror}): {name}") from fault
+        raise CredentialsError(f"cannot read the file ({fault.strerror}): {name}") from fault
     finally:
         os.close(descriptor)
-    if len(raw) > MAX_BYTES:
-        raise CredentialsError(f"the file is over {MAX_BYTES // 1024} KiB: {name}")
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        # Raised below: in here it would carry the content along as its context.
+        # Raised below, outside this block: UnicodeDecodeError holds the content, and would be its context.
         text = None
     if text is None:
-        raise CredentialsError(f"the file is not UTF-8: {name}")
+        raise CredentialsError(f"file is not UTF-8: {name}")
     return text.removesuffix("\n")
 
 
 def _is_current(generation: int, directory: int) -> bool:
-    """Whether `..data` still leads to this folder. It is held open, so its number is nobody else's."""
+    """Whether `..data` still leads to this folder. It is open, so its inode number is not reused."""
     try:
         return os.path.samestat(os.stat(_DATA, dir_fd=directory), os.fstat(generation))
     except OSError:
@@ -214,7 +219,7 @@ def _is_there(name: str, directory: int) -> bool:
 
 
 def _leads_into_data(name: str, directory: int) -> bool:
-    """Whether it is the kubelet's link for a field that came or went, or has gone altogether."""
+    """Whether it is the kubelet's link for a field that was added or removed, or is gone."""
     try:
         return os.readlink(name, dir_fd=directory).startswith(f"{_DATA}/")
     except FileNotFoundError:

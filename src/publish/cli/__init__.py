@@ -1,1 +1,1 @@
-"""The program: flags in, words and an exit status out."""
+"""The command line: flags in, messages and an exit status out."""

@@ -1,28 +1,36 @@
-"""Work that may take so long and no longer, whatever it hangs in: a read, a lookup of a name, a dead disk.
+"""Work with a time limit, whatever it hangs in: a read, a DNS lookup, a dead disk.
 
 Python cannot interrupt a thread that waits in the kernel, so the work has a daemon thread of
-its own and the main thread waits for it. Who is told that time is over must end the process.
+its own and the main thread waits for it. A caller that gets a time-out must end the process:
+the worker thread is still blocked.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from time import monotonic
-from typing import Generic, TypeVar
 
 from publish.domain.errors import CredentialsError, PublishError, TimedOut
+from publish.domain.light_typing import TypeVar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 T = TypeVar("T")
 
 
 class Deadline:
-    """The time that a verb or a scan has, and what it is at, for the message when time is over."""
+    """The time that a verb or a scan has, and the step it is at, for the message when the time is over."""
 
-    def __init__(self, started: float, limit: float) -> None:
-        """`started` is a moment of `time.monotonic`; `limit` is `-timeout`; both in seconds."""
+    def __init__(self, started: float, limit: float, *, bounded: bool = True) -> None:
+        """`started` is a moment of `time.monotonic`; `limit` is `-timeout`; both in seconds.
+
+        `bounded`: whether the limit is in force from the start, or only after `bind`.
+        """
         self._started = started
         self._limit = limit
+        self._bounded = bounded
         self._step = "start"
         self._error: type[PublishError] = TimedOut
 
@@ -30,43 +38,46 @@ class Deadline:
         """Counts from now on."""
         self._started = monotonic()
 
-    def left(self) -> float:
-        """Seconds that are left, perhaps less than none."""
+    def bind(self) -> None:
+        """Puts the limit in force."""
+        self._bounded = True
+
+    def remaining(self) -> float:
+        """Seconds that are left; negative once the time is over."""
         return self._started + self._limit - monotonic()
 
-    def at_request(self, step: str) -> None:
+    def enter_request(self, step: str) -> None:
         """The work sends a request to the store."""
         self._step, self._error = step, TimedOut
 
-    def at_source(self, name: str) -> None:
+    def enter_source(self, name: str) -> None:
         """The work asks a credential source."""
         self._step, self._error = name, CredentialsError
 
-    def hold(self, work: Callable[[], T]) -> T:
-        """What `work` returns or raises. Raises TimedOut or CredentialsError, by what it is at, once time is over.
+    def run(self, work: Callable[[], T]) -> T:
+        """What `work` returns or raises. Raises TimedOut or CredentialsError, by its step, once the time is over.
 
         Signal handlers run meanwhile.
         """
-        outcome: _Outcome[T] = _Outcome()
+        if not self._bounded:
+            return work()
+
+        import threading  # start-up: a verb on a directory needs none
+
+        results: list[T] = []
+        errors: list[BaseException] = []
         ended = threading.Event()
 
         def run() -> None:
             try:
-                outcome.value = work()
-            except BaseException as error:  # noqa: BLE001  (raised again where it is waited for)
-                outcome.error = error
+                results.append(work())
+            except BaseException as error:  # noqa: BLE001  (raised again by the thread that waits)
+                errors.append(error)
             ended.set()
 
         threading.Thread(target=run, daemon=True).start()
-        if not ended.wait(min(max(self.left(), 0), threading.TIMEOUT_MAX)):
+        if not ended.wait(min(max(self.remaining(), 0), threading.TIMEOUT_MAX)):
             raise self._error(f"{self._step}: out of time (-timeout {self._limit:g}s)")
-        if outcome.error is not None:
-            raise outcome.error
-        return outcome.value
-
-
-class _Outcome(Generic[T]):
-    """What the work came to: one of the two is set when it has ended."""
-
-    value: T
-    error: BaseException | None = None
+        for error in errors:
+            raise error
+        return results[0]

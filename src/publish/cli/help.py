@@ -1,30 +1,38 @@
-"""Help as text, made from the table of verbs."""
+"""Help texts, made from the verbs' own tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from textwrap import wrap
 
-from publish.cli.flags import Flag
-from publish.cli.verbs import VERBS, Verb
+from publish.cli import verbs
+from publish.cli.verbs.common import ATTEMPT, EPOCH
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from publish.cli.goflag import Flag
+    from publish.cli.verbs.common import Verb
 
 _WIDTH = 100
 _INDENT = " " * 6
 
 STATUSES = (
-    ("0", "done, and nothing to do counts as done"),
-    ("1", "it failed; stderr says why"),
+    ("0", "success (including nothing to do)"),
+    ("1", "failure; stderr says why"),
     ("2", "usage error: the command line or a variable; stderr says how to call it"),
     ("130, 143", "ended by SIGINT, SIGTERM"),
 )
 VARIABLES = (
-    ("DISPATCH_EPOCH", "epoch", "the execution's epoch where -epoch is not given"),
-    ("DISPATCH_ATTEMPT", "attempt", "the execution's name where -attempt is not given"),
+    (EPOCH, "the execution's epoch if -epoch is not given"),
+    (ATTEMPT, "the execution's name if -attempt is not given"),
 )
 
 
 def overview() -> str:
     """What `publish help` prints."""
+    listed = [verbs.load(name) for name in verbs.NAMES]
     return "\n".join(
         [
             "publish records which saves of a training job are complete, and finds the one to resume from.",
@@ -34,26 +42,25 @@ def overview() -> str:
             "verbs:",
             *_columns(
                 [
-                    *((verb.name, verb.summary) for verb in VERBS),
-                    ("help [VERB]", "print this, or what there is to know of a verb; so does -h"),
+                    *((verb.name, verb.summary) for verb in listed),
+                    ("help [VERB]", "show this, or help for a verb (same as -h)"),
                     ("-version", "print the version"),
                 ]
             ),
             "",
-            *_variables([name for name, _, _ in VARIABLES]),
+            *_variables([flag for flag, _ in VARIABLES]),
             *_statuses(STATUSES),
-            "Answers go to stdout, everything else to stderr in lines that start with `publish: `.",
+            "Results go to stdout, everything else to stderr in lines that start with `publish: `.",
             "",
             "example, in a job script:",
-            *(f"  {verb.example}" for verb in VERBS[:2]),
+            *(f"  {verb.example}" for verb in listed[:2]),
             "",
         ]
     )
 
 
-def of_verb(verb: Verb) -> str:
+def verb_help(verb: Verb) -> str:
     """What `publish help VERB` and `publish VERB -h` print."""
-    names = {flag.name for flag in verb.flags}
     return "\n".join(
         [
             f"usage: {verb.usage}",
@@ -61,9 +68,9 @@ def of_verb(verb: Verb) -> str:
             *verb.about,
             "",
             "flags:",
-            *(line for flag in verb.flags for line in _flag(flag)),
+            *(line for flag in verb.flags for line in _flag(verb, flag)),
             "",
-            *_variables([name for name, flag, _ in VARIABLES if flag in names]),
+            *_variables(verb.flags),
             *_statuses([("0", verb.success), *STATUSES[1:]]),
             "example:",
             f"  {verb.example}",
@@ -72,19 +79,21 @@ def of_verb(verb: Verb) -> str:
     )
 
 
-def _flag(flag: Flag) -> list[str]:
-    head = f"  -{flag.name} {flag.value}".rstrip()
-    if flag.required:
-        head += " (required)"
-    elif flag.default:
-        head += f" (default {flag.default})"
-    return [head, *wrap(flag.help, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)]
+def _flag(verb: Verb, flag: Flag[Any]) -> list[str]:
+    notes = []
+    if flag.only_for not in ("", verb.only_for):
+        notes.append(f"required for {flag.only_for}" if flag.required else f"only for {flag.only_for}")
+    elif flag.required:
+        notes.append("required")
+    if flag.default and flag.metavar:
+        notes.append(f"default {flag.default}")
+    head = f"  {flag.synopsis}" + (f" ({', '.join(notes)})" if notes else "")
+    return [head, *wrap(flag.about, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)]
 
 
-def _variables(names: list[str]) -> list[str]:
-    if not names:
-        return []
-    return ["environment:", *_columns([(name, words) for name, _, words in VARIABLES if name in names]), ""]
+def _variables(flags: Sequence[Flag[Any]]) -> list[str]:
+    rows = [(flag.variable, words) for flag, words in VARIABLES if flag in flags]
+    return ["environment:", *_columns(rows), ""] if rows else []
 
 
 def _statuses(statuses: Sequence[tuple[str, str]]) -> list[str]:

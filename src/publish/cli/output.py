@@ -1,19 +1,18 @@
-"""The two standard streams: an answer is written whole or OutputError is raised; a note is one line and never fails.
+"""stdout and stderr: a result is written whole or OutputError is raised; a log line is one line and never fails.
 
-No secret that was made known here reaches stderr, whoever wrote it into a text (F9).
+No secret that was registered here reaches stderr, whatever text it is in (F9).
 """
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from publish.domain.redaction import Redactor
 
-# C0, DEL and C1, and the two characters that are line ends to Unicode: a note stays one line,
-# and what a name holds cannot drive a terminal.
+# C0, DEL and C1, and the two other line ends of Unicode: a log line stays one line, and no name can
+# send escape sequences to a terminal.
 _ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {
     ord("\n"): "\\n",
     ord("\r"): "\\r",
@@ -26,79 +25,81 @@ _ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)
 
 
 class OutputError(Exception):
-    """An answer did not reach stdout; the text says why."""
+    """A result did not reach stdout; the text says why."""
 
 
 class Output:
-    """Where answers and notes go. Nothing is buffered."""
+    """Where results and log lines go. Nothing is buffered."""
 
     def __init__(self, stdout: int = 1, stderr: int = 2) -> None:
         """`stdout`, `stderr`: file descriptors."""
         self._stdout = stdout
         self._stderr = stderr
-        self._answered = False
-        self._shown = 0
-        self._concealed: Redactor | None = None
+        self._has_results = False
+        self._progress_shown = 0
+        self._redactor: Redactor | None = None
 
-    def conceal(self, *secrets: str) -> None:
-        """From now on, to the end of the process, these are struck out of all that goes to stderr."""
-        if self._concealed is None:
-            from publish.domain.redaction import Redactor  # noqa: PLC0415  (start-up: a directory has no secrets)
+    def redact(self, *secrets: str) -> None:
+        """From now on, to the end of the process, these are replaced in everything that goes to stderr."""
+        if self._redactor is None:
+            from publish.domain.redaction import Redactor  # start-up: a directory has no secrets
 
-            self._concealed = Redactor()
-        self._concealed.add(secrets)
+            self._redactor = Redactor()
+        self._redactor.add(secrets)
 
     @property
-    def on_terminal(self) -> bool:
-        """Whether somebody watches stderr."""
+    def stderr_isatty(self) -> bool:
+        """Whether stderr is a terminal."""
         return os.isatty(self._stderr)
 
-    def answer(self, line: bytes) -> None:
+    def print_result(self, line: bytes) -> None:
         """Writes a line to stdout. Raises OutputError."""
-        self.erase()
-        self._answered = True
+        self.clear_progress()
+        self._has_results = True
         try:
             _write(self._stdout, line + b"\n")
         except OSError as error:
-            raise _unwritable(error) from error
+            raise _write_error(error) from error
 
-    def finish(self) -> None:
-        """Closes stdout if there was an answer: NFS, for one, tells of a full disk only then. Raises OutputError."""
-        if not self._answered:
+    def close(self) -> None:
+        """Closes stdout if a result was printed: NFS reports a full disk only then. Raises OutputError."""
+        if not self._has_results:
             return
-        self._answered = False
+        self._has_results = False
         try:
             os.close(self._stdout)
         except OSError as error:
-            raise _unwritable(error) from error
+            raise _write_error(error) from error
 
-    def note(self, text: str) -> None:
-        """Writes one line to stderr, or does not: where nobody can be told, nobody is."""
-        self.erase()
-        self._tell(b"publish: " + self._line(text) + b"\n")
+    def log(self, text: str) -> None:
+        """Writes one line to stderr; write errors are ignored."""
+        self.clear_progress()
+        self._write_stderr(b"publish: " + self._line(text) + b"\n")
 
-    def show(self, text: str) -> None:
-        """Shows `text` on the terminal in place of what was shown before, until anything else is written."""
+    def show_progress(self, text: str) -> None:
+        """Shows `text` on the terminal in place of the last progress line, until anything else is written."""
         line = self._line(text)
-        self._tell(b"\r\x1b[Kpublish: " + line)
-        self._shown = len(line)
+        self._write_stderr(b"\r\x1b[Kpublish: " + line)
+        self._progress_shown = len(line)
 
-    def erase(self) -> None:
-        """Takes back what `show` has left on the terminal."""
-        if self._shown:
-            self._shown = 0
-            self._tell(b"\r\x1b[K")
+    def clear_progress(self) -> None:
+        """Erases the progress line."""
+        if self._progress_shown:
+            self._progress_shown = 0
+            self._write_stderr(b"\r\x1b[K")
 
     def _line(self, text: str) -> bytes:
-        return escape(text if self._concealed is None else self._concealed.strike(text))
+        return escape(text if self._redactor is None else self._redactor.redact(text))
 
-    def _tell(self, line: bytes) -> None:
-        with suppress(OSError):
+    def _write_stderr(self, line: bytes) -> None:
+        try:
             _write(self._stderr, line)
+        except OSError:
+            return
 
 
 def escape(text: str) -> bytes:
-    """Text for one line of stderr: control characters spelled out, bytes that are not UTF-8 as they were."""
+    """Text for one line of stderr: control characters escaped, bytes that are not UTF-8 unchanged."""
     plain = text.translate(_ESCAPES)
     try:
         return plain.encode("utf-8", "surrogateescape")
@@ -106,7 +107,7 @@ def escape(text: str) -> bytes:
         return plain.encode("utf-8", "backslashreplace")
 
 
-def _unwritable(error: OSError) -> OutputError:
+def _write_error(error: OSError) -> OutputError:
     return OutputError(f"cannot write to stdout: {os.strerror(error.errno or 0)}")
 
 
@@ -114,7 +115,7 @@ def _write(descriptor: int, line: bytes) -> None:
     while line:
         try:
             line = line[os.write(descriptor, line) :]
-        except BlockingIOError:  # somebody who shares it made it non-blocking
-            import select  # noqa: PLC0415  (as good as never needed)
+        except BlockingIOError:  # another process that shares it made it non-blocking
+            import select  # rare
 
             select.select([], [descriptor], [])

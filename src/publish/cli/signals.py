@@ -1,40 +1,43 @@
-"""A watch's ear for SIGINT and SIGTERM: the first asks it to stop, the second ends it (watch.6)."""
+"""SIGINT and SIGTERM for a watch: the first asks it to stop, the second ends it (watch.6)."""
 
 from __future__ import annotations
 
 import os
 import select
 import signal
-from types import FrameType
 
-_ENDING = (signal.SIGINT, signal.SIGTERM)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Stop:
+class StopSignal:
     """Whether a signal has asked to stop, and a wait that ends when one does."""
 
     def __init__(self) -> None:
-        """Listens from now on, also for a SIGINT that was ignored: `kill -INT` means this watch."""
-        self.asked = False
-        self._bell, ring = os.pipe()
-        os.set_blocking(ring, False)
-        # Python calls a handler between two of its own instructions. The kernel may call at the last moment
-        # before a wait begins, or on another thread: only what C does then ends the wait.
-        signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
-        for number in _ENDING:
-            signal.signal(number, self._heard)
-        # Whoever started it may have blocked them for a moment of its own, and children inherit that.
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+        """Listens from now on, also for a SIGINT that was ignored: `kill -INT` is meant for this watch."""
+        self.requested = False
+        self._wake_read, wake_write = os.pipe()
+        os.set_blocking(wake_write, False)
+        # Python runs a handler between two of its own instructions. A signal may arrive just before a wait
+        # begins, or on another thread: only the byte that Python's C code writes here then ends the wait.
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        for number in _SIGNALS:
+            signal.signal(number, self._on_signal)
+        # The parent may have blocked them, and children inherit that.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
     def wait(self, seconds: float) -> None:
-        """Returns when `seconds`, which may be below zero, have passed; at once when it is asked to stop."""
-        if not self.asked:
-            select.select([self._bell], [], [], max(seconds, 0))
+        """Returns when `seconds`, which may be negative, have passed; at once when a stop is requested."""
+        if not self.requested:
+            select.select([self._wake_read], [], [], max(seconds, 0))
 
-    def _heard(self, number: int, _frame: FrameType | None) -> None:
-        if self.asked:
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        if self.requested:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
-            # Still here: the kernel spares the first process of a container (pid_namespaces(7)).
+            # The kernel does not apply default actions to a container's first process (pid_namespaces(7)).
             os._exit(128 + number)
-        self.asked = True
+        self.requested = True

@@ -50,7 +50,7 @@ def integer_at(document: Mapping[str, object], key: str) -> int:
     """The 64-bit integer that a document gives for a key. Raises FormatError if it gives none."""
     value = document.get(key)
     if type(value) is not int or abs(value) > MAX_UINT64:
-        raise FormatError(f"no 64-bit integer {key} in it")
+        raise FormatError(f"no 64-bit integer {key}")
     return value
 
 
@@ -83,7 +83,7 @@ def _is_cut_off(error: json.JSONDecodeError) -> bool:
 
 def _fault(error: json.JSONDecodeError) -> FormatError:
     if error.doc.startswith("\ufeff"):
-        return FormatError("begins with a byte order mark")
+        return FormatError("starts with a byte order mark")
     if error.msg.startswith("Extra data"):
-        return FormatError(f"something follows the document at character {error.pos}")
+        return FormatError(f"unexpected data after the document at character {error.pos}")
     return FormatError(f"not JSON at character {error.pos}")

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple, Protocol, TypeVar
 
 from publish.domain.entry import Entry
 from publish.domain.errors import PublishError, StoreFault
+from publish.domain.light_typing import NamedTuple, Protocol, TypeVar
 
 In = TypeVar("In")
 Out = TypeVar("Out")

@@ -1,42 +1,42 @@
-"""Whether a store does what the log rests on, found out by doing it beside the log.
+"""Tests whether a store does what the log relies on, with objects of its own beside the log.
 
-Nothing in `pub/` is touched, and what the probe writes it removes, also when a step fails.
+The probe does not touch `pub/`. It removes what it wrote, also when a step fails.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple, Protocol, TypeVar
 
 from publish.domain.entry import Entry
 from publish.domain.errors import AlreadyExists, Conflict, PublishError, StoreFault, TimedOut, Unreachable
+from publish.domain.light_typing import NamedTuple, Protocol, TypeVar
 from publish.domain.listing import pages
 from publish.domain.ports import Namespace, Page, ParallelMap, Random
 
 T = TypeVar("T")
 
-# As many writers as race for one name.
+# How many writers race for one name.
 WRITERS = 8
-# More than any object of the probe has.
+# In bytes; every object of the probe is shorter.
 _MAX_BODY = 1000
 _NOT_HONOURED = "the store does not honour conditional writes (If-None-Match: *)"
 
 
 class ProbeStore(Protocol):
-    """What the probe asks of a store, beyond its log: objects beside `pub/`, by path below the root.
+    """What the probe needs from a store: objects, by path below the root.
 
-    Each call is one attempt, and raises as `ports.Store` says.
+    Each call is one attempt and raises the errors that `ports.Store` describes.
     """
 
     def put(self, path: bytes, body: bytes, *, only_if_new: bool) -> None:
-        """Writes an object. `only_if_new`: exclusively, raising AlreadyExists or Conflict."""
+        """Writes an object. `only_if_new`: exclusively; raises AlreadyExists or Conflict."""
 
     def read(self, path: bytes, limit: int) -> bytes | None:
         """As `ports.Store.read`."""
 
     def delete(self, path: bytes) -> None:
-        """Removes an object, where there. Idempotent."""
+        """Removes an object if it exists. Idempotent."""
 
     def list_entries(self, namespace: Namespace, token: str | None) -> Page:
         """As `ports.Store.list_entries`."""
@@ -54,24 +54,24 @@ class ProbeFailed(StoreFault):
 
 
 class _Writer(NamedTuple):
-    """One of the racers: the body it writes, and whether the store let it in."""
+    """A racing writer: the body that it wrote, and whether the store accepted it."""
 
     body: bytes
-    let_in: bool
+    accepted: bool
 
 
-def probe(retry: Retry, scratch: ProbeStore, entropy: Random, parallel: ParallelMap) -> None:
-    """Returns if the store can hold a log. `parallel` has all of the race's writers at work at once.
+def probe(retry: Retry, store: ProbeStore, random: Random, parallel: ParallelMap) -> None:
+    """Returns if the store can hold a log. `parallel` must run all racing writers at the same time.
 
     Raises ProbeFailed, or TimedOut, naming the step: write, read, conditional write, list, delete.
     """
-    _Probe(retry, scratch, parallel, entropy.token()).run()
+    _Probe(retry, store, parallel, random.token()).run()
 
 
 class _Probe:
-    def __init__(self, retry: Retry, scratch: ProbeStore, parallel: ParallelMap, token: str) -> None:
+    def __init__(self, retry: Retry, store: ProbeStore, parallel: ParallelMap, token: str) -> None:
         self._retry = retry
-        self._scratch = scratch
+        self._store = store
         self._parallel = parallel
         self._object = f"publish-probe-{token}".encode()
         self._race = f"publish-probe-{token}-race".encode()
@@ -81,14 +81,14 @@ class _Probe:
         try:
             self._steps()
         except PublishError as failure:
-            # Nothing is there to be removed, or to be asked to, where nobody answers.
+            # An unreachable store holds nothing of the probe and would only time out again.
             if not isinstance(failure.__cause__, Unreachable):
                 self._clean_up()
             raise
 
     def _clean_up(self) -> None:
         for path in (self._object, self._race):
-            # The step's own failure is what the user must hear of.
+            # The failure of the step is the one to report.
             with suppress(PublishError):
                 self._delete("delete", path)
 
@@ -97,7 +97,7 @@ class _Probe:
             self._put("write", self._object, self._body, only_if_new=False)
         with _step("read"):
             if self._read("read", self._object) != self._body:
-                raise ProbeFailed("the store gives back something else than was written")
+                raise ProbeFailed("read back different data than was written")
         with _step("conditional write"):
             self._write_again()
             self._race_for_one_name()
@@ -111,40 +111,40 @@ class _Probe:
     def _write_again(self) -> None:
         with suppress(AlreadyExists):
             self._put("conditional write", self._object, b"again: " + self._body, only_if_new=True)
-            raise ProbeFailed(f"{_NOT_HONOURED}: it wrote over an object that was there")
+            raise ProbeFailed(f"{_NOT_HONOURED}: it overwrote an existing object")
 
     def _race_for_one_name(self) -> None:
         bodies = [b"writer %d of the race, %s" % (number, self._body) for number in range(WRITERS)]
         writers = list(self._parallel(self._write_in_race, bodies))
         kept = self._read("conditional write", self._race)
-        # A writer whose first reply was lost may be told that its own object is in its way.
-        winners = [writer for writer in writers if writer.let_in or writer.body == kept]
+        # A writer whose first reply was lost is told that the name is taken, by its own object.
+        winners = [writer for writer in writers if writer.accepted or writer.body == kept]
         if len(winners) != 1 or winners[0].body != kept:
-            raise ProbeFailed(f"{_NOT_HONOURED} when writers race: {len(winners)} of {WRITERS} got the same name")
+            raise ProbeFailed(f"{_NOT_HONOURED} when writers race: {len(winners)} of {WRITERS} created the same name")
 
     def _write_in_race(self, body: bytes) -> _Writer:
         try:
             self._put("conditional write", self._race, body, only_if_new=True)
         except (AlreadyExists, Conflict):
-            return _Writer(body, let_in=False)
-        return _Writer(body, let_in=True)
+            return _Writer(body, accepted=False)
+        return _Writer(body, accepted=True)
 
     def _put(self, step: str, path: bytes, body: bytes, *, only_if_new: bool) -> None:
-        self._retry(f"probe: {step}", lambda: self._scratch.put(path, body, only_if_new=only_if_new))
+        self._retry(f"probe: {step}", lambda: self._store.put(path, body, only_if_new=only_if_new))
 
     def _read(self, step: str, path: bytes) -> bytes | None:
-        return self._retry(f"probe: {step}", lambda: self._scratch.read(path, _MAX_BODY))
+        return self._retry(f"probe: {step}", lambda: self._store.read(path, _MAX_BODY))
 
     def _list(self, token: str | None) -> Page:
-        return self._retry("probe: list", lambda: self._scratch.list_entries(Namespace.PUB, token))
+        return self._retry("probe: list", lambda: self._store.list_entries(Namespace.PUB, token))
 
     def _delete(self, step: str, path: bytes) -> None:
-        self._retry(f"probe: {step}", lambda: self._scratch.delete(path))
+        self._retry(f"probe: {step}", lambda: self._store.delete(path))
 
 
 @contextmanager
 def _step(name: str) -> Iterator[None]:
-    """Puts the step's name before what fails in it; running out of time names it already."""
+    """Prefixes a failure with the name of the step; TimedOut names it already."""
     try:
         yield
     except TimedOut:

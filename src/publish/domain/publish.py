@@ -31,5 +31,5 @@ def publish_save(store: Store, report: Report, entry: Entry) -> None:
     """Publishes one save that the user declares complete. Raises ConfigError if it does not exist."""
     check_publishable(store, entry)
     if not store.save_exists(entry.path):
-        raise ConfigError(f"there is no save to publish: {to_text(entry.path)}")
+        raise ConfigError(f"save not found below the root: {to_text(entry.path)}")
     publish_entry(store, report, entry)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from publish.domain.errors import Conflict, NotApplied, OutcomeUnknown, StoreFault, Unreachable
+from publish.domain.light_typing import NamedTuple
 
 # Bounds, in seconds, of the waits after the first, second and third conflict (S4).
 CONFLICT_WAITS = ((0.05, 0.1), (0.1, 0.2), (0.2, 0.4))

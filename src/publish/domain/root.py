@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from posixpath import normpath
-from typing import NamedTuple
 
 from publish.domain.entry import to_text
 from publish.domain.errors import ConfigError
+from publish.domain.light_typing import NamedTuple
 
-_BUCKET = re.compile(rb"[A-Za-z0-9._-]{3,255}\Z")
-_BAD_PREFIX = re.compile(rb"(?:\A|/)\.{0,2}(?:/|\Z)|[?#\x00-\x1f\x7f]")
-
-_URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://")
-# Up to the last @: who forgets to quote a slash or a space in a password has it stand there as it is.
-_USERINFO = re.compile(rb"://.*@", re.DOTALL)
+_S3 = b"s3://"
+# What S3 and the stores like it take.
+MIN_BUCKET, MAX_BUCKET = 3, 255
+_ALPHANUMERIC = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+_BUCKET_CHARS = _ALPHANUMERIC + b"._-"
+_SCHEME_CHARS = _ALPHANUMERIC + b"+.-"
+_SPACE = 0x20
+_BAD_PREFIX_BYTES = b"?#\x7f"
 
 
 class PosixRoot(NamedTuple):
@@ -34,8 +35,8 @@ class PosixRoot(NamedTuple):
         root behind a link is found from either side. Links below the root are not looked at.
         Raises ConfigError for what is not under the root.
         """
-        # Any URL: taken for a relative path it would be quoted, with a password in it, as what is not there.
-        if _URL.match(save):
+        # Taken for a relative path, a URL would be quoted in full, with any password in it.
+        if _is_url(save):
             raise ConfigError(f"the root is a directory and this is not a path in it: {_refused(save)}")
         absolute = absolutize(save, cwd)
         for ancestor in (self.path, *filter(is_root, _ancestors(absolute))):
@@ -77,15 +78,23 @@ class S3Root(NamedTuple):
 Root = PosixRoot | S3Root
 
 
-def parse_root(text: bytes, cwd: bytes, is_same: Callable[[bytes, bytes], bool]) -> Root:
-    """What `-checkpoint` means (R2 to R4). Raises ConfigError.
+def is_s3_url(text: bytes) -> bool:
+    """Whether `-checkpoint` means a prefix in a bucket (R2)."""
+    return text.startswith(_S3)
+
+
+def is_directory_path(text: bytes) -> bool:
+    """Whether `-checkpoint` means a directory: a colon in the first element looks like a URL (R3)."""
+    return text.startswith(b"/") or b":" not in text.split(b"/", 1)[0]
+
+
+def parse_directory(text: bytes, cwd: bytes, is_same: Callable[[bytes, bytes], bool]) -> PosixRoot:
+    """The directory that `-checkpoint` names (R3, R4). Raises ConfigError.
 
     `is_same` tells whether two absolute paths lead to one directory: after a link, `..` is not what
     its text says, and a root in the wrong place would look like a job that has not begun.
     """
-    if text.startswith(b"s3://"):
-        return _parse_s3(text)
-    if not text.startswith(b"/") and b":" in text.split(b"/", 1)[0]:
+    if not is_directory_path(text):
         raise ConfigError(
             "the root is neither a directory nor s3://BUCKET/PREFIX "
             f"(write ./ in front if a path is meant): {_refused(text)}"
@@ -97,12 +106,13 @@ def parse_root(text: bytes, cwd: bytes, is_same: Callable[[bytes, bytes], bool])
     return PosixRoot(path)
 
 
-def _parse_s3(text: bytes) -> S3Root:
-    bucket, _, prefix = text.removeprefix(b"s3://").partition(b"/")
+def parse_s3_url(text: bytes) -> S3Root:
+    """The prefix that `-checkpoint` names (R2). Raises ConfigError."""
+    bucket, _, prefix = text.removeprefix(_S3).partition(b"/")
     prefix = prefix.rstrip(b"/")
-    if not _BUCKET.match(bucket):
+    if not MIN_BUCKET <= len(bucket) <= MAX_BUCKET or bucket.strip(_BUCKET_CHARS):
         raise ConfigError(f"the bucket of an S3 root is 3 to 255 of A-Z a-z 0-9 . _ -: {_refused(text)}")
-    if _BAD_PREFIX.search(prefix):
+    if any(part in (b"", b".", b"..") for part in prefix.split(b"/")) or _has_bad_prefix_char(prefix):
         raise ConfigError(
             "the prefix of an S3 root is not empty and has no empty, . or .. segment, "
             f"no ?, no # and no control character: {_refused(text)}"
@@ -113,9 +123,23 @@ def _parse_s3(text: bytes) -> S3Root:
         raise ConfigError(f"the prefix of an S3 root is UTF-8: {_refused(text)}") from error
 
 
+def _has_bad_prefix_char(prefix: bytes) -> bool:
+    return any(byte < _SPACE or byte in _BAD_PREFIX_BYTES for byte in prefix)
+
+
+def _is_url(text: bytes) -> bool:
+    """Whether the text starts with a URL's scheme and `://` (RFC 3986 section 3.1)."""
+    scheme, separator, _ = text.partition(b"://")
+    return bool(separator) and scheme[:1].isalpha() and not scheme.strip(_SCHEME_CHARS)
+
+
 def _refused(text: bytes) -> str:
-    """What was refused, for a message: without all that may be the userinfo of a URL (F9)."""
-    return to_text(_USERINFO.sub(b"://", text))
+    """What was refused, for a message: without anything that may be the userinfo of a URL (F9).
+
+    Up to the last @: an unquoted slash or space in a password does not end it.
+    """
+    start, end = text.find(b"://"), text.rfind(b"@")
+    return to_text(text[: start + 3] + text[end + 1 :] if 0 <= start < end else text)
 
 
 def absolutize(path: bytes, cwd: bytes) -> bytes:

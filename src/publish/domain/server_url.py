@@ -1,83 +1,88 @@
-"""`http(s)://HOST[:PORT]`: the part of a URL that says which server. A host or port that cannot be is refused.
+"""The server of a URL: `http(s)://HOST[:PORT]`.
 
-Nothing of what was refused is ever quoted: userinfo may stand in it.
+No error quotes the URL: it may hold a password.
 """
 
 from __future__ import annotations
 
 import re
+from ipaddress import IPv4Address, IPv6Address
 from typing import NamedTuple
 
 from publish.domain.errors import ConfigError
 
 _URL = re.compile(r"(https?)://([^/?#]*)(.*)\Z", re.DOTALL)
 _HOST_AND_PORT = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([1-9][0-9]{0,4}))?\Z")
-# RFC 1123 section 2.1; the underscore is no host's, yet container networks use it.
+# RFC 1123 section 2.1, and the underscore, which container networks use in host names.
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _NAME = re.compile(rf"(?=.{{1,253}}\.?\Z){_LABEL}(?:\.{_LABEL})*\.?\Z")
-_OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-_IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}\Z")
+# A host that ends in a number is an IPv4 address or invalid (WHATWG URL, "host parsing").
 _ENDS_IN_NUMBER = re.compile(r"(?:.*\.)?[0-9]+\.?\Z")
-_IPV6_GROUP = re.compile(r"[0-9A-Fa-f]{1,4}\Z")
-_IPV6_GROUPS = 8
 _MAX_PORT = 65535
 
 
 class Origin(NamedTuple):
-    """A server. `host` is as it stands in a URL, so an IPv6 address has its brackets; port None: the scheme's own."""
+    """A server. An IPv6 `host` has its brackets; `port` None is the scheme's default."""
 
     scheme: str
     host: str
     port: int | None
 
     def __str__(self) -> str:
-        """The URL, without a slash at its end."""
+        """The URL, without a trailing slash."""
         return f"{self.scheme}://{self.host}" + ("" if self.port is None else f":{self.port}")
 
     @classmethod
     def split(cls, url: str) -> tuple[Origin, str]:
-        """The server of `url`, and all that follows it. Raises ConfigError."""
+        """The server of `url`, and the rest of it. Raises ConfigError."""
         match = _URL.match(url)
         if match is None:
-            raise ConfigError("it does not start with http:// or https://")
+            raise ConfigError("must start with http:// or https://")
         scheme, authority, rest = match.groups()
         if "@" in authority:
-            raise ConfigError("it has userinfo")
+            raise ConfigError("must not contain a user name or password")
         split = _HOST_AND_PORT.match(authority)
         if split is None:
-            raise ConfigError("its host or port cannot be one")
+            raise ConfigError("invalid host or port")
         host, port = split[1], None if split[2] is None else int(split[2])
         if not _is_host(host):
-            raise ConfigError("its host cannot be one")
+            raise ConfigError("invalid host")
         if port is not None and port > _MAX_PORT:
-            raise ConfigError(f"its port is over {_MAX_PORT}")
+            raise ConfigError(f"port over {_MAX_PORT}")
         return cls(scheme, host, port), rest
 
 
 def parse_origin(url: str) -> Origin:
-    """The server that `url` names with nothing behind it. Raises ConfigError."""
+    """The server of a URL that has nothing after it. Raises ConfigError."""
     origin, rest = Origin.split(url)
     if rest:
-        raise ConfigError({"/": "it has a path", "?": "it has a query", "#": "it has a fragment"}[rest[0]])
+        part = {"/": "path", "?": "query", "#": "fragment"}[rest[0]]
+        raise ConfigError(f"must not have a {part}")
     return origin
+
+
+def parse_proxy_url(url: str) -> str:
+    """The URL of a proxy. A password in it would stand in the job script, so it is refused. Raises ConfigError."""
+    try:
+        return str(parse_origin(url))
+    except ConfigError as fault:
+        raise ConfigError(f"invalid proxy URL (expected http://HOST[:PORT] or https://HOST[:PORT]): {fault}") from None
 
 
 def _is_host(text: str) -> bool:
     if text.startswith("["):
-        return _is_ipv6(text[1:-1])
+        return _is_address(IPv6Address, text[1:-1])
     if _ENDS_IN_NUMBER.match(text):
-        return bool(_IPV4.match(text))
+        return _is_address(IPv4Address, text)
     return bool(_NAME.match(text))
 
 
-def _is_ipv6(text: str) -> bool:
-    """RFC 4291 section 2.2, without a zone."""
-    head, gap, tail = text.partition("::")
-    groups = [*(head.split(":") if head else []), *(tail.split(":") if tail else [])]
-    count = len(groups)
-    if groups and _IPV4.match(groups[-1]) and text.endswith(groups[-1]):
-        count += 1
-        groups.pop()
-    if not all(map(_IPV6_GROUP.match, groups)):
+def _is_address(kind: type[IPv4Address | IPv6Address], text: str) -> bool:
+    # A zone (RFC 6874) names an interface of one machine, so no certificate and no `Host` holds one.
+    if "%" in text:
         return False
-    return count < _IPV6_GROUPS if gap else count == _IPV6_GROUPS
+    try:
+        kind(text)
+    except ValueError:
+        return False
+    return True

@@ -1,6 +1,6 @@
-"""S3 and its compatible stores behind the domain's ports."""
+"""S3 and compatible stores."""
 
-from publish.adapters.s3.client import Line
+from publish.adapters.s3.client import ConnectionSettings
 from publish.adapters.s3.store import S3Store
 
-__all__ = ["Line", "S3Store"]
+__all__ = ["ConnectionSettings", "S3Store"]

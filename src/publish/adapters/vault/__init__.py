@@ -1,6 +1,4 @@
-"""Credentials from a KV secret of Vault (V). hvac, and all that it imports, is imported when a source is read."""
-
-from __future__ import annotations
+"""Credentials from a KV secret of Vault. hvac is imported when a source is read."""
 
 from publish.adapters.vault.source import VaultSource
 

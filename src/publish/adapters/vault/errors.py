@@ -1,6 +1,6 @@
-"""What kept a request from being answered, told apart: the server is not to be reached from here, or it is wrong (V4).
+"""Translates a failed request: is the server unreachable from this node (try the next source), or is it wrong.
 
-The library's exceptions hold the request, and with it the secrets; nothing made here refers to one.
+The libraries' exceptions hold the request, and with it secrets. No error made here refers to one.
 """
 
 from __future__ import annotations
@@ -8,85 +8,75 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import requests
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError
 
+from publish.adapters._io import causes
 from publish.domain.errors import CredentialsError, SourceUnavailable
 
+# http.client's message for a CONNECT that was answered with another status than 200.
 _TUNNEL = re.compile(r"Tunnel connection failed: ([0-9]{3})\b")
 
 
 def translate(error: Exception) -> CredentialsError:
-    """SourceUnavailable or CredentialsError for whatever a request raised."""
-    causes = list(_causes(error))
-    who = "the proxy" if any(isinstance(cause, ProxyError) for cause in causes) else "the server"
-    for kind, judge in _TABLE:
-        for cause in causes:
+    """SourceUnavailable or CredentialsError for any exception that a request raised."""
+    chain = list(causes(error))
+    peer = "the proxy" if any(isinstance(cause, ProxyError) for cause in chain) else "the server"
+    for kind, describe in _TABLE:
+        for cause in chain:
             if isinstance(cause, kind):
-                return judge(cause, who)
+                return describe(cause, peer)
     return CredentialsError(f"the request failed: {type(error).__name__}")
 
 
-def _unverified(cause: BaseException, who: str) -> CredentialsError:
-    return CredentialsError(f"the TLS certificate of {who} does not verify: {getattr(cause, 'verify_message', '')}")
+def _certificate_invalid(cause: BaseException, peer: str) -> CredentialsError:
+    return CredentialsError(f"cannot verify the TLS certificate of {peer}: {getattr(cause, 'verify_message', '')}")
 
 
-def _unnamed(cause: BaseException, who: str) -> CredentialsError:  # noqa: ARG001  (one shape for the table)
-    return SourceUnavailable(f"{who} cannot be reached: the name does not resolve")
+def _dns_failure(_: BaseException, peer: str) -> CredentialsError:
+    return SourceUnavailable(f"cannot reach {peer}: its name does not resolve")
 
 
-def _unconnected(cause: BaseException, who: str) -> CredentialsError:
-    why = getattr(cause.__cause__, "strerror", None) or "no connection could be made"
-    return SourceUnavailable(f"{who} cannot be reached: {why}")
+def _connect_failed(cause: BaseException, peer: str) -> CredentialsError:
+    reason = getattr(cause.__cause__, "strerror", None) or "connecting failed"
+    return SourceUnavailable(f"cannot reach {peer}: {reason}")
 
 
-def _unconnected_in_time(cause: BaseException, who: str) -> CredentialsError:  # noqa: ARG001  (one shape for the table)
-    return SourceUnavailable(f"{who} cannot be reached: connecting timed out")
+def _connect_timeout(_: BaseException, peer: str) -> CredentialsError:
+    return SourceUnavailable(f"cannot reach {peer}: connecting timed out")
 
 
-def _unanswered(cause: BaseException, who: str) -> CredentialsError:  # noqa: ARG001  (one shape for the table)
-    return SourceUnavailable(f"{who} cannot be reached: it did not answer in time")
+def _read_timeout(_: BaseException, peer: str) -> CredentialsError:
+    return SourceUnavailable(f"cannot reach {peer}: no response in time")
 
 
-def _insecure(cause: BaseException, who: str) -> CredentialsError:
-    return CredentialsError(f"TLS with {who} failed: {getattr(cause, 'reason', None) or 'no reason given'}")
+def _tls_error(cause: BaseException, peer: str) -> CredentialsError:
+    return CredentialsError(f"TLS with {peer} failed: {getattr(cause, 'reason', None) or 'no reason given'}")
 
 
-def _refused_by_proxy(cause: BaseException, who: str) -> CredentialsError:
-    # The proxy's own words stay out: they are the server's to choose.
+def _refused_by_proxy(cause: BaseException, peer: str) -> CredentialsError:
+    # Without the reason phrase: the server behind the proxy may choose it.
     tunnel = _TUNNEL.search(str(cause))
     status = f" with status {tunnel[1]}" if tunnel else ""
-    return CredentialsError(f"{who} refused to connect to the server{status}")
+    return CredentialsError(f"{peer} refused to connect to the server{status}")
 
 
-def _lost(cause: BaseException, who: str) -> CredentialsError:  # noqa: ARG001  (one shape for the table)
-    return CredentialsError(f"the connection to {who} was lost before the whole answer had come")
+def _connection_lost(_: BaseException, peer: str) -> CredentialsError:
+    return CredentialsError(f"the connection to {peer} was lost before the response was complete")
 
 
-# The first row that fits any of the causes. A row stands above those that the libraries would count it among:
-# to them a TLS error is a connection error, and so is a time-out.
+# The first row that matches any cause. A row precedes those whose types the libraries derive from or wrap it in:
+# for them a TLS error is a connection error, and so is a timeout.
 _TABLE: tuple[tuple[type[BaseException], Callable[[BaseException, str], CredentialsError]], ...] = (
-    (ssl.SSLCertVerificationError, _unverified),
-    (socket.gaierror, _unnamed),
-    (NewConnectionError, _unconnected),
-    (ConnectTimeoutError, _unconnected_in_time),
-    (TimeoutError, _unanswered),
-    (ssl.SSLError, _insecure),
+    (ssl.SSLCertVerificationError, _certificate_invalid),
+    (socket.gaierror, _dns_failure),
+    (NewConnectionError, _connect_failed),
+    (ConnectTimeoutError, _connect_timeout),
+    (TimeoutError, _read_timeout),
+    (ssl.SSLError, _tls_error),
     (ProxyError, _refused_by_proxy),
-    (requests.ConnectionError, _lost),
-    (requests.exceptions.ChunkedEncodingError, _lost),
+    (requests.ConnectionError, _connection_lost),
+    (requests.exceptions.ChunkedEncodingError, _connection_lost),
 )
-
-
-def _causes(error: Exception) -> Iterator[BaseException]:
-    """It and every exception that it wraps, in whichever of the libraries' ways, outermost first."""
-    seen: set[int] = set()
-    waiting: list[object] = [error]
-    while waiting:
-        cause = waiting.pop(0)
-        if isinstance(cause, BaseException) and id(cause) not in seen:
-            seen.add(id(cause))
-            yield cause
-            waiting += [*cause.args, getattr(cause, "reason", None), cause.__cause__, cause.__context__]

@@ -1,4 +1,4 @@
-"""What Vault sends, taken apart. A body of another shape is refused; no text made here quotes one unstruck (V8)."""
+"""Parses Vault's responses. Errors quote a body only after it is redacted."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from publish.adapters.vault.redaction import Secrets
 from publish.domain.credentials import FIELDS, Credentials, parse_credentials, reject_unknown_fields
 from publish.domain.errors import CredentialsError
+from publish.domain.redaction import Redactor
 
-_NOT_VAULTS = "its answer is not what Vault sends"
+_UNEXPECTED = "unexpected response (is this a Vault server?)"
+# Characters of a server's message that an error quotes.
+_MAX_QUOTED = 500
 _OK = 200
 _REDIRECTS = range(300, 400)
 _NOT_FOUND = 404
 
 
-class Answer(NamedTuple):
-    """One HTTP answer to a request for `url`; `location` is its header of that name, empty if it has none."""
+class Response(NamedTuple):
+    """The HTTP response to a request for `url`. `location` is the header of that name, or empty."""
 
     status: int
     url: str
@@ -25,47 +27,47 @@ class Answer(NamedTuple):
     body: bytes
 
 
-def document(answer: Answer, step: str, secrets: Secrets) -> Mapping[str, object]:
-    """The JSON object of a success. Raises CredentialsError for every other answer."""
-    parsed = _parse(answer.body)
-    if answer.status == _OK:
+def json_body(response: Response, step: str, redactor: Redactor) -> Mapping[str, object]:
+    """The JSON object of a successful response. Raises CredentialsError for any other."""
+    parsed = _parse(response.body)
+    if response.status == _OK:
         if not isinstance(parsed, dict):
-            raise CredentialsError(f"{step}: {_NOT_VAULTS}")
+            raise CredentialsError(f"{step}: {_UNEXPECTED}")
         return parsed
-    if answer.status in _REDIRECTS:
-        raise CredentialsError(f"{step}: it redirects, which is followed once and for 307 and 308: {answer.status}")
-    said = [text for key in ("errors", "warnings") for text in _texts(parsed, key)]
-    if not said and answer.status == _NOT_FOUND:
-        said = ["there is nothing of that name (or it is deleted, or mount=, kv= or authmount= is another)"]
-    quoted = f": {secrets.strike('; '.join(said))}" if said else ""
-    raise CredentialsError(f"{step}: it answered with status {answer.status}{quoted}")
+    if response.status in _REDIRECTS:
+        raise CredentialsError(f"{step}: unsupported redirect (only one 307 or 308 is followed): {response.status}")
+    messages = [text for key in ("errors", "warnings") for text in _texts(parsed, key)]
+    if not messages and response.status == _NOT_FOUND:
+        messages = ["not found (check the path, mount=, kv= and authmount=, and whether it was deleted)"]
+    quoted = f": {redactor.redact('; '.join(messages), _MAX_QUOTED)}" if messages else ""
+    raise CredentialsError(f"{step}: the server responded with status {response.status}{quoted}")
 
 
 def parse_login(login: Mapping[str, object]) -> str:
-    """The token that a login gave. Raises CredentialsError."""
+    """The token of a login's response. Raises CredentialsError."""
     auth = login.get("auth")
     token = auth.get("client_token") if isinstance(auth, dict) else None
     if not isinstance(token, str) or not token:
-        raise CredentialsError(f"login: {_NOT_VAULTS}: there is no token in it")
-    # Anything else could not go out in a header, and the library's words about it would hold it.
+        raise CredentialsError(f"login: {_UNEXPECTED}: it has no token")
+    # No header can carry another token, and the library's error would quote it.
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise CredentialsError(f"login: {_NOT_VAULTS}: its token cannot be one")
+        raise CredentialsError(f"login: {_UNEXPECTED}: malformed token")
     return token
 
 
-def parse_secret(secret: Mapping[str, object], kv: int, secrets: Secrets) -> Credentials:
-    """The credentials in a KV secret; values are taken as they are (V7). Raises CredentialsError."""
+def parse_secret(secret: Mapping[str, object], kv: int, redactor: Redactor) -> Credentials:
+    """The credentials in a KV secret. Values are not trimmed. Raises CredentialsError."""
     data = secret.get("data")
     if kv != 1 and isinstance(data, dict):
         data = data.get("data")
     if not isinstance(data, dict):
-        raise CredentialsError(f"read: {_NOT_VAULTS} for KV version {kv}")
+        raise CredentialsError(f"read: {_UNEXPECTED} for KV version {kv}")
     fields = {name: value for name, value in data.items() if isinstance(value, str)}
-    secrets.add(*fields.values())
-    reject_unknown_fields((name if name in FIELDS else secrets.strike(name) for name in data), FIELDS)
+    redactor.add(fields.values())
+    reject_unknown_fields((name if name in FIELDS else redactor.redact(name, _MAX_QUOTED) for name in data), FIELDS)
     for name in sorted(data):
         if name not in fields:
-            raise CredentialsError(f"the field is not a string: {name}")
+            raise CredentialsError(f"not a string: {name}")
     return parse_credentials(fields)
 
 
@@ -73,7 +75,7 @@ def _parse(body: bytes) -> object:
     try:
         parsed: object = json.loads(body)
     except (ValueError, RecursionError):
-        # The exception holds the body; returning from here drops it.
+        # Not re-raised: the exception holds the body.
         return None
     return parsed
 

@@ -1,0 +1,140 @@
+"""From arguments to an exit status: the one place that turns errors into messages."""
+
+from __future__ import annotations
+
+import gc
+import os
+
+from publish import __version__
+from publish.cli import backends, goflag, verbs
+from publish.cli.goflag import Flag, HelpRequested, boolean
+from publish.cli.output import OutputError
+from publish.cli.verbs.common import CHECKPOINT, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, Invocation
+from publish.domain.errors import CredentialsError, PublishError, StoreFault, TimedOut, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from publish.cli.output import Output
+
+# Faults of one kind that are printed one by one; the others are counted.
+MAX_FAULTS_SHOWN = 20
+
+VERSION = Flag("version", boolean, "", "print the version", default="false")
+
+
+def main(arguments: Sequence[str], env: Mapping[str, str], output: Output, started: float) -> int:
+    """Does what the command line asks for; returns the exit status (F5). Raises no Exception.
+
+    `arguments` come without the program's name; `started` is the moment of `time.monotonic`, in
+    seconds, from which `-timeout` counts.
+    """
+    try:
+        status = _dispatch(arguments, env, output, started)
+        output.close()
+    except OutputError as error:
+        output.log(str(error))
+        return EXIT_FAILURE
+    except Exception as error:  # noqa: BLE001  (unforeseen; a user gets no traceback)
+        # Its text may hold a secret: only its type and the lines it came through are printed.
+        output.log(f"internal error, please report it: {type(error).__name__} at {_places(error)}")
+        return EXIT_FAILURE
+    return status
+
+
+def _dispatch(arguments: Sequence[str], env: Mapping[str, str], output: Output, started: float) -> int:
+    usage, topic = "publish VERB [flags] [positionals]", ""
+    try:
+        name, rest = _split_verb(arguments)
+        if name not in verbs.NAMES:
+            return _help_or_version(name, rest, output)
+        verb = verbs.load(name)
+        usage, topic = verb.usage, name
+        line = goflag.parse(verb.flags, rest, env)
+        verb.check(line)
+        return _run(Invocation(verb, line, env, output, started))
+    except HelpRequested:
+        return _help_or_version("help", [topic] if topic else [], output)
+    except UsageError as error:
+        output.log(_without_userinfo(str(error)))
+        output.log(f"usage: {usage}")
+        output.log(f"run 'publish help{' ' * bool(topic)}{topic}' for details")
+        return EXIT_USAGE
+
+
+def _split_verb(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The verb and what follows it, or `-version`."""
+    try:
+        line = goflag.parse((VERSION,), arguments, {})
+    except UsageError as error:
+        raise UsageError(f"put the verb before its flags: {error}") from error
+    if line[VERSION]:
+        return "-version", ()
+    if not line.positionals:
+        raise UsageError("no verb given")
+    return line.positionals[0], line.positionals[1:]
+
+
+def _help_or_version(name: str, arguments: Sequence[str], output: Output) -> int:
+    """Prints what `-version` or `help [VERB]` asks for. Raises UsageError for any other word."""
+    if name == "-version":
+        output.print_result(f"publish {__version__}".encode())
+        return EXIT_OK
+    if name != "help":
+        raise UsageError(f"unknown verb: {name}")
+    topics = goflag.parse((), arguments, {}).positionals
+    if len(topics) > 1:
+        raise UsageError(f"help takes one verb: {' '.join(topics)}")
+
+    from publish.cli import help as help_text  # start-up: no verb needs it
+
+    if not topics or topics[0] == "help":
+        output.print_result(help_text.overview().encode())
+    elif topics[0] in verbs.NAMES:
+        output.print_result(help_text.verb_help(verbs.load(topics[0])).encode())
+    else:
+        raise UsageError(f"unknown verb: {topics[0]}")
+    return EXIT_OK
+
+
+def _run(invocation: Invocation) -> int:
+    # Off during the imports (see __main__.py).
+    gc.enable()
+    try:
+        return invocation.verb.run(invocation)
+    except UsageError:
+        raise
+    except PublishError as error:
+        backend = backends.backend_of(invocation.line[CHECKPOINT])
+        prefix = backend.fault_prefix if backend else ""
+        for fault in (error, *error.more[: MAX_FAULTS_SHOWN - 1]):
+            invocation.output.log(_message(fault, prefix))
+        if len(error.more) >= MAX_FAULTS_SHOWN:
+            invocation.output.log(f"and {len(error.more) + 1 - MAX_FAULTS_SHOWN} more")
+        return EXIT_FAILURE
+
+
+def _message(error: PublishError, fault_prefix: str) -> str:
+    """The message, which begins with the place to look at: the credentials or the store."""
+    if isinstance(error, CredentialsError):
+        return f"credentials: {error}"
+    if isinstance(error, StoreFault | TimedOut):
+        return f"{fault_prefix}{error}"
+    return str(error)
+
+
+def _without_userinfo(message: str) -> str:
+    """A usage error without what may be a password (F9): it quotes its value last, which may be a URL."""
+    start, end = message.find("://"), message.rfind("@")
+    return message[: start + 3] + message[end + 1 :] if 0 <= start < end else message
+
+
+def _places(error: Exception) -> str:
+    """The files and lines that the error came through, the innermost last."""
+    places = []
+    trace = error.__traceback__
+    while trace is not None:
+        places.append(f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    return ", ".join(places)

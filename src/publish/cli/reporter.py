@@ -1,0 +1,70 @@
+"""Prints what a verb did, in the words of the contract, as it happens."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from publish.domain.entry import to_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from publish.cli.output import Output
+    from publish.domain.entry import Entry
+    from publish.domain.errors import PublishError
+    from publish.domain.root import Root
+
+# Progress is shown for a removal of more saves than this, or one that has run for so many seconds,
+PROGRESS_MIN_SAVES = 20
+PROGRESS_MIN_SECONDS = 2.0
+# and at most once in this time, in seconds.
+PROGRESS_INTERVAL = 0.1
+
+
+class Reporter:
+    """The domain's Report for one verb on one root."""
+
+    def __init__(self, output: Output, root: Root) -> None:
+        self._output = output
+        self._root = root
+        self._began = monotonic()
+        self._next = 0.0
+
+    def published(self, entry: Entry) -> None:
+        """A publication was made."""
+        self._output.print_result(b"published " + self._describe(entry))
+
+    def already(self, entry: Entry) -> None:
+        """The publication existed before."""
+        self._output.log("already published: " + to_text(self._describe(entry)))
+
+    def removed(self, path: bytes) -> None:
+        """A save existed and has been removed."""
+        self._output.print_result(b"removed " + self._root.render(path))
+
+    def left(self, path: bytes, link: bytes) -> None:
+        """A save was left in place because `link`, on its path, is a symbolic link."""
+        save, symlink = to_text(self._root.render(path)), to_text(self._root.render(link))
+        self._output.log(f"prune: left {save} in place: {symlink} is a symbolic link")
+
+    def failed(self, path: bytes, fault: PublishError) -> None:
+        """A save or an entry could not be removed."""
+        self._output.log(f"prune: cannot remove {to_text(self._root.render(path))}: {fault}")
+
+    def progress(self, done: int, total: int) -> None:
+        """Shown during a long removal, on a terminal only (prune.9)."""
+        if not self._output.stderr_isatty:
+            return
+        now = monotonic()
+        if done >= total:
+            self._output.clear_progress()
+        elif now >= self._next and (total > PROGRESS_MIN_SAVES or now - self._began > PROGRESS_MIN_SECONDS):
+            self._next = now + PROGRESS_INTERVAL
+            self._output.show_progress(f"prune: {done}/{total} checkpoints")
+
+    def _describe(self, entry: Entry) -> bytes:
+        return b"%s (epoch %d, step %d, %s)" % (
+            entry.name,
+            entry.epoch,
+            entry.step,
+            self._root.render(entry.path),
+        )

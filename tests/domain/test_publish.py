@@ -1,0 +1,45 @@
+"""A save is published once, if it exists and its path allows it."""
+
+from __future__ import annotations
+
+import pytest
+
+from publish.domain.entry import Entry
+from publish.domain.errors import ConfigError
+from publish.domain.ports import Namespace
+from publish.domain.publish import publish_save
+from tests.support.fakes import FakeReport, FakeStore
+
+
+def publish(store: FakeStore, entry: Entry) -> list[str]:
+    report = FakeReport()
+    publish_save(store, report, entry)
+    return [said for said, _ in report.said]
+
+
+def test_a_save_is_published_once() -> None:
+    """publish.4."""
+    store = FakeStore()
+    store.files[b"run/5/x"] = b""
+    entry = Entry.of(1, 5, b"run/5")
+    assert publish(store, entry) == ["published"]
+    assert publish(store, entry) == ["already"]
+    assert store.areas[Namespace.PUB] == {entry.name}
+
+
+def test_a_save_that_does_not_exist_is_not_published() -> None:
+    """publish.2."""
+    store = FakeStore()
+    with pytest.raises(ConfigError, match="save not found below the root: run/5"):
+        publish(store, Entry.of(1, 5, b"run/5"))
+    assert store.areas[Namespace.PUB] == set()
+
+
+@pytest.mark.parametrize("path", [b"prune/x", b"a\nb", b"d" * 134])
+def test_a_path_that_must_not_be_published_is_refused_before_anything_is_written(path: bytes) -> None:
+    """L8."""
+    store = FakeStore()
+    store.files[path] = b""
+    with pytest.raises(ConfigError):
+        publish(store, Entry.of(1, 5, path))
+    assert store.areas[Namespace.PUB] == set()
