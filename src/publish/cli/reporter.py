@@ -37,6 +37,10 @@ class Reporter:
         """The publication existed before."""
         self._output.log("already published: " + to_text(self._describe(entry)))
 
+    def note(self, line: str) -> None:
+        """Something that the user of a watch should know."""
+        self._output.log(f"watch: {line}")
+
     def removed(self, path: bytes) -> None:
         """A save existed and has been removed."""
         self._output.print_result(b"removed " + self._root.render(path))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from publish.domain.completeness import lack
 from publish.domain.layout import Layout, Save
+from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import pages
 from publish.domain.ports import Page, Store
 

@@ -31,17 +31,21 @@ def lack(store: Store, need: Need, path: bytes, step: int, sizes: Sizes) -> str 
     if size == 0 and need.check is not Check.ANY:
         return "is empty"
     try:
-        match need.check:
-            case Check.ZIP:
-                return _zip(store, path, size)
-            case Check.DCP:
-                return _dcp(store, path, sizes)
-            case Check.INDEX:
-                return _index(store, path, sizes)
-            case _:
-                return None
+        return _content(store, need.check, path, size, sizes)
     except FormatError as fault:
         return f"is not readable: {fault}"
+
+
+def _content(store: Store, check: Check, path: bytes, size: int, sizes: Sizes) -> str | None:
+    match check:
+        case Check.ZIP:
+            return _zip(store, path, size)
+        case Check.DCP:
+            return _dcp(store, path, sizes)
+        case Check.INDEX:
+            return _index(store, path, sizes)
+        case _:
+            return None
 
 
 def _json(store: Store, need: Need, path: bytes, step: int) -> str | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import NamedTuple
 
 from publish.domain.entry import MAX_UINT64
 from publish.domain.errors import ConfigError
+from publish.domain.light_typing import NamedTuple
 
 
 class Check(Enum):
@@ -85,6 +85,8 @@ class Layout(NamedTuple):
     ranks: int | None = None
     """How many ranks `Check.RANKS` asks for; None: as many as the names tell of."""
     where: Where = Where.ANYWHERE
+    shortest_name: bytes = b""
+    """As short as the name can be, if the forms do not tell."""
 
     @property
     def is_file(self) -> bool:
@@ -94,6 +96,8 @@ class Layout(NamedTuple):
     @property
     def shortest(self) -> bytes:
         """As short as the name of such a save can be."""
+        if self.shortest_name:
+            return self.shortest_name
         return min((re.sub("[NE]", "0", form.replace("NAME", "")) for form in self.forms), key=len).encode()
 
     @property

@@ -7,10 +7,11 @@ from itertools import islice
 
 from publish.domain.candidate import fitting, names_in
 from publish.domain.entry import to_text
-from publish.domain.errors import ConfigError, FormatError
-from publish.domain.layout import Framework, Where
+from publish.domain.errors import ConfigError, PublishError
+from publish.domain.layout import Framework
 from publish.domain.ports import Store
 from publish.domain.root import Root
+from publish.domain.watch import where_is
 
 _SHOWN = 5
 # How many names are looked into; a folder with more than that is not one of saves.
@@ -21,38 +22,34 @@ class Recogniser:
     """Looks at a folder of saves as every framework would."""
 
     def __init__(
-        self,
-        store: Store,
-        root: Root,
-        where: Where,
-        frameworks: Mapping[str, Framework],
-        chosen: Framework,
-        saves: bytes,
+        self, store: Store, root: Root, frameworks: Mapping[str, Framework], chosen: Framework, saves: bytes
     ) -> None:
+        """`saves`: the folder, relative to the root."""
         self._store = store
         self._root = root
-        self._where = where
+        self._where = where_is(root)
         self._chosen = chosen
         self._others = [framework for framework in frameworks.values() if framework.name != chosen.name]
         self._saves = saves
 
-    def describe_no_saves(self) -> str:
-        """Why there is nothing to publish."""
+    def describe_no_saves(self, *, ended: bool = False) -> str:
+        """Why there is nothing to publish. `ended`: the watch is over."""
         folder = to_text(self._root.render(self._saves))
         names = self._names_in(self._saves)
         if not names:
-            return f"{folder} {self._describe_nothing()}"
+            return f"{folder} {self._describe_nothing(ended=ended)}"
         forms = ", ".join(self._chosen.forms)
         line = f"nothing in {folder} has the name of a save of {self._chosen.name} ({forms}); it holds {_list(names)}"
         hint = self._nested(names) or self.other_framework(self._join(self._saves, name) for name in names)
         return f"{line}; {hint}" if hint else line
 
-    def _describe_nothing(self) -> str:
+    def _describe_nothing(self, *, ended: bool) -> str:
         if self._store.exists(self._saves) or not self._saves:
             return "is empty"
         beside = self._names_in(self._saves.rpartition(b"/")[0])
         parent = to_text(self._root.render(self._saves.rpartition(b"/")[0]))
-        return "is not there" + (f"; {parent} holds {_list(beside)}" if beside else f", and {parent} is empty")
+        absent = "never appeared" if ended else "is not there yet"
+        return f"{absent}; {parent} " + (f"holds {_list(beside)}" if beside else "is empty")
 
     def other_framework(self, paths: Iterable[bytes]) -> str | None:
         """The -framework for which one of these paths is a complete save, as a hint; None: no such framework."""
@@ -69,7 +66,7 @@ class Recogniser:
             return any(
                 candidate.examine(self._store).layout is not None for candidate in fitting(layouts, folder, [name])
             )
-        except (ConfigError, FormatError):
+        except PublishError:  # a hint is not worth a failure
             return False
 
     def _nested(self, names: list[bytes]) -> str | None:

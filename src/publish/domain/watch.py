@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from publish.domain.candidate import Candidate, find
 from publish.domain.entry import Entry, to_text
 from publish.domain.errors import FormatError
 from publish.domain.inherited import InheritedSaves
 from publish.domain.layout import Framework, Save, Where
+from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import entries
 from publish.domain.ports import Namespace, Report, Store
 from publish.domain.publish import check_publishable, publish_entry
@@ -35,6 +35,11 @@ class Scan(NamedTuple):
     """In step order."""
 
 
+def where_is(root: Root) -> Where:
+    """The kind of root, as layouts tell them apart."""
+    return Where.DIRECTORY if isinstance(root, PosixRoot) else Where.OBJECT_STORE
+
+
 class Watcher:
     """Scans one folder of saves repeatedly.
 
@@ -51,11 +56,13 @@ class Watcher:
         self._store = store
         self._report = report
         self._root = root
-        self._layouts = framework.layouts_on(Where.DIRECTORY if isinstance(root, PosixRoot) else Where.OBJECT_STORE)
+        self._layouts = framework.layouts_on(where_is(root))
         self._shortest = framework.shortest
         self._saves = saves
         self._epoch = epoch
         self._published: set[Entry] = set()
+        self.published = 0
+        """How many saves it has published, or found published when it came to it."""
         self._inherited = InheritedSaves(store)
         self._settling = Settling(store)
 
@@ -108,6 +115,7 @@ class Watcher:
             check_publishable(self._store, entry)
             publish_entry(self._store, self._report, entry)
             self._published.add(entry)
+            self.published += 1
         return Scan(len(found), incomplete)
 
     def _entry(self, save: Save) -> Entry:

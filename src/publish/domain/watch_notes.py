@@ -60,10 +60,14 @@ class WatchNotes:
         self._note(f"{reason}: published {published} {_saves(published)}")
         if scan.saves == 0:
             self._said.clear()
-            self._note(self._recogniser.describe_no_saves())
+            self._note(self._recogniser.describe_no_saves(ended=True))
         if scan.incomplete:
             hint = self._recogniser.other_framework([scan.incomplete[-1].save.path])
             self._note("; ".join([self._describe(scan.incomplete), *([hint] if hint else [])]))
+
+    def failed(self, published: int) -> None:
+        """An error, which is printed next, ends the watch."""
+        self._note(f"ended by an error: published {published} {_saves(published)}")
 
     def _describe(self, incomplete: Sequence[Incomplete]) -> str:
         count = len(incomplete)
