@@ -124,7 +124,6 @@ _VERL_ROWS = Framework(
                 Need(b"data.pt", Check.ZIP),
                 Need(b"actor/model_world_size_*_rank_*.pt", Check.RANKS),
                 Need(b"*/*_world_size_*_rank_*.pt", Check.RANKS),
-                Need(b"*/fsdp_config.json", Check.JSON, each_folder=True),
             ),
             tracker=Tracker(b"latest_checkpointed_iteration.txt"),
         ),
