@@ -6,8 +6,8 @@ PYTEST := .venv/bin/python -m pytest
 # Many tests wait for servers and clocks, so two at a time pay off on any machine.
 PYTEST_ARGS := -n 2
 
-.PHONY: help demo test test-all check coverage acceptance test-containers test-slurm test-install test-floors test-newest \
-	check-workflows actionlint lock bench bench-local bench-s3 pyz dist contract-map clean
+.PHONY: help demo test test-all check coverage acceptance test-containers test-slurm test-install test-power test-nfs \
+	test-floors test-newest check-workflows actionlint lock bench bench-local bench-sync bench-s3 pyz dist contract-map clean
 
 help:
 	@echo 'make demo             a job is killed, resumes and is pruned, told step by step (under a minute)'
@@ -19,6 +19,8 @@ help:
 	@echo 'make test-containers  the tests that need servers, with the servers in containers; needs an engine'
 	@echo 'make test-slurm       a real one-node Slurm; needs root and the packages of Debian that .ci/run names'
 	@echo 'make test-install     builds the package and installs it with pip, pipx and uv'
+	@echo 'make test-power       power cuts; needs root, /dev/fuse, loop devices and the packages of Debian that .ci/run names'
+	@echo 'make test-nfs         an emulated machine with a real NFS server; needs root, qemu and debootstrap; half an hour'
 	@echo 'make test-floors      the tests of the adapters on the oldest libraries that pyproject.toml allows'
 	@echo 'make test-newest      the same on the newest that the package index has'
 	@echo 'make check-workflows  zizmor on .github/'
@@ -37,7 +39,7 @@ test: .venv/.ready
 	$(PYTEST) $(PYTEST_ARGS)
 
 test-all: .venv/.ready
-	$(PYTEST) -m 'not acceptance and not containers and not slurm and not install' $(PYTEST_ARGS)
+	$(PYTEST) -m 'not acceptance and not containers and not slurm and not install and not power and not nfs' $(PYTEST_ARGS)
 
 check: .venv/.ready
 	.venv/bin/ruff format --check .
@@ -58,6 +60,14 @@ test-containers: .venv/.ready
 test-slurm: .venv/.ready
 	$(PYTEST) -m slurm
 
+test-power: .venv/.ready
+	$(PYTEST) -m power tests/power
+
+# The machine is kept outside the repository, since making it takes minutes.
+test-nfs: export PUBLISH_TEST_NFS_CACHE ?= $(HOME)/.cache/publish-test-nfs
+test-nfs: .venv/.ready
+	.venv/bin/python -m tests.nfs.run
+
 test-install: .venv/.ready
 	$(PYTEST) -m install
 
@@ -77,10 +87,13 @@ check-workflows: .venv/.ready
 actionlint: .venv-actionlint/.ready
 	.venv-actionlint/bin/actionlint
 
-bench: bench-local bench-s3
+bench: bench-local bench-sync bench-s3
 
 bench-local: .venv/.ready pyz
 	.venv/bin/python bench/local.py dist/publish.pyz
+
+bench-sync: .venv/.ready
+	.venv/bin/python bench/sync.py
 
 bench-s3: .venv/.ready
 	.venv/bin/python bench/s3.py

@@ -26,7 +26,7 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C"}
 
 
 def main() -> None:
-    # As an installer leaves them: a start that compiles is no start to measure.
+    # As an installer leaves them: compiling is not part of a start.
     compileall.compile_dir(SOURCES, quiet=1)
     with tempfile.TemporaryDirectory() as folder:
         start_up(Path(folder, "small"), sys.argv[1:])
@@ -35,19 +35,28 @@ def main() -> None:
 
 
 def start_up(root: Path, singles: Sequence[str]) -> None:
-    """Whole processes, from exec to exit."""
+    """Whole processes, from exec to exit; a watch from exec to its first publication."""
     (root / "pub").mkdir(parents=True)
     (root / "pub" / name(1)).touch()
+    save = root / "exec" / "run-2" / "checkpoint-2"
+    save.mkdir(parents=True)
+    (save / "trainer_state.json").write_text('{"global_step": 2}')
     resolve = ["resolve", "-checkpoint", str(root)]
-    heading("start-up: `publish resolve` on a directory against `python -c pass`")
+    heading("start-up on a directory against `python -c pass`")
     compare(
         {
             "python -c pass": [PYTHON, "-c", "pass"],
             "publish resolve": [PUBLISH, *resolve],
+            "publish prune": [PUBLISH, "prune", "-checkpoint", str(root)],
             **{f"python {Path(single).name} resolve": [PYTHON, single, *resolve] for single in singles},
         },
         times=40,
     )
+    watch = [PUBLISH, "watch", "-checkpoint", str(root), "-framework", "hf", "-attempt", "run-2", "-epoch"]
+    base = min(seconds_to_first_line([PYTHON, "-c", "print(flush=True)"]) for _ in range(40))
+    show("python -c print()", base, base)
+    # An epoch of its own for each, so that each has something to publish.
+    show("publish watch", min(seconds_to_first_line([*watch, str(epoch)]) for epoch in range(2, 42)), base)
 
 
 def parsing() -> None:
@@ -60,7 +69,7 @@ def parsing() -> None:
 
 
 def big_log(root: Path) -> None:
-    """A log that nobody ever pruned."""
+    """A log that was never pruned."""
     (root / "pub").mkdir(parents=True)
     for step in range(MANY):
         os.close(os.open(root / "pub" / name(step), os.O_CREAT | os.O_WRONLY))
@@ -80,7 +89,7 @@ def name(step: int) -> str:
 
 
 def compare(commands: Mapping[str, Sequence[str]], times: int) -> None:
-    """The fastest run of each: what disturbs a run only ever makes it slower. In turns, so that it disturbs all."""
+    """The fastest run of each, in turns: a disturbance only makes a run slower, and then falls on all of them."""
     best = dict.fromkeys(commands, float("inf"))
     for _ in range(times):
         for what, command in commands.items():
@@ -90,6 +99,18 @@ def compare(commands: Mapping[str, Sequence[str]], times: int) -> None:
     base = next(iter(best.values()))
     for what, seconds in best.items():
         show(what, seconds, base)
+
+
+def seconds_to_first_line(command: Sequence[str]) -> float:
+    """From exec to the first line on stdout; then the process is killed."""
+    begun = time.perf_counter()
+    with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        if not process.stdout.readline():
+            raise RuntimeError(f"nothing on stdout: {' '.join(command)}")
+        seconds = time.perf_counter() - begun
+        process.kill()
+    return seconds
 
 
 def seconds_to(work: Callable[[], object], times: int = 5) -> float:

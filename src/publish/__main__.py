@@ -57,7 +57,7 @@ def _restore_signals() -> None:
 def _reserve_std_fds() -> None:
     """Puts something that takes no writes where a standard stream is closed.
 
-    Else the next file that is opened, an entry even, would get its number and the answers (F7).
+    Else the next file that is opened, an entry even, would get its number and the answers (cli.7).
     """
     for descriptor in (0, 1, 2):
         try:
@@ -67,7 +67,7 @@ def _reserve_std_fds() -> None:
 
 
 def _clear_environment() -> None:
-    """Leaves nothing that a library or the interpreter would act on (E2)."""
+    """Leaves nothing that a library or the interpreter would act on (env.2)."""
     os.environ.clear()
     os.environ["HOME"] = "/nonexistent"
     # What PYTHONWARNINGS and PYTHONINTMAXSTRDIGITS have set already.

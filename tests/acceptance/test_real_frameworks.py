@@ -73,7 +73,7 @@ def all_but_the_marker(save: Path, framework: Framework) -> set[str]:
 def test_a_job_killed_in_the_middle_of_a_save_resumes_and_ends_as_if_nothing_had_happened(
     framework: Framework, tmp_path: Path
 ) -> None:
-    """watch.1, watch.2, watch.6, resolve.1, prune.1; L6: the higher epoch is the newer execution."""
+    """watch.1, watch.2, watch.6, resolve.1, prune.1; layout.6: the higher epoch is the newer execution."""
     root = tmp_path / "root"
     first, second = root / "exec" / "try-1", root / "exec" / "try-2"
     root.mkdir()

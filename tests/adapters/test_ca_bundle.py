@@ -1,4 +1,4 @@
-"""S8: the node's own TLS roots."""
+"""s3.14: the node's own TLS roots."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from publish.adapters.ca_bundle import SYSTEM_BUNDLES, system_ca_bundle
 
 
 def test_the_first_bundle_that_is_not_empty_is_used(tmp_path: Path) -> None:
-    """S8."""
+    """s3.14."""
     names = ["missing", "empty", "directory", "first", "second"]
     (tmp_path / "empty").touch()
     (tmp_path / "directory").mkdir()
@@ -26,7 +26,7 @@ def test_a_link_to_a_bundle_is_a_bundle(tmp_path: Path) -> None:
 
 
 def test_certifi_is_used_on_a_system_without_a_bundle(tmp_path: Path) -> None:
-    """S8."""
+    """s3.14."""
     assert system_ca_bundle([str(tmp_path / "missing")]) == certifi.where()
 
 

@@ -13,6 +13,7 @@ from publish.adapters.posix import PosixStore
 from publish.domain.entry import Entry
 from publish.domain.ports import Namespace
 from publish.domain.prune import prune
+from publish.domain.retention import Policy
 from tests.support.directories import fill, open_store, recorded, tree
 from tests.support.fakes import FakeReport
 from tests.support.faults import Crash
@@ -28,7 +29,7 @@ def test_removed_entries_are_durably_gone_before_their_saves_are_touched(
         store.create(Namespace.PUB, Entry.of(1, step, b"run/%d" % step).name)
     first = Entry.of(1, 1, b"run/1").name.decode()
     with recorded(monkeypatch, "fsync", "unlink", "rmdir", "mkdir") as calls:
-        assert prune(store, FakeReport(), 1, map)
+        assert prune(store, FakeReport(), Policy(1), map)
     effects = [call for call in calls if not call.startswith("open")]
     assert effects == [
         "mkdir .publish",
@@ -65,7 +66,7 @@ class TestKills:
         return store
 
     def prune(self, store: PosixStore) -> None:
-        assert prune(store, FakeReport(), 2, map)
+        assert prune(store, FakeReport(), Policy(2), map)
 
     def kill_at(self, monkeypatch: pytest.MonkeyPatch, effect: int, how: Callable[[], None]) -> list[int]:
         """Ends the process's doings before the given effect; returns a counter of effects."""

@@ -95,7 +95,7 @@ def test_the_systems_own_record_says_the_same(root: Path, save: Path, tmp_path: 
         check=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
-    calls = [line.split(" ", 1)[1] for line in log.read_text().splitlines() if str(root) in line]
+    calls = [line.split(maxsplit=1)[1] for line in log.read_text().splitlines() if str(root) in line]
     starts = [number for number, call in enumerate(calls) if call.startswith("fadvise64") and "DONTNEED" in call]
     syncs = [number for number, call in enumerate(calls) if call.startswith("fsync")]
     assert len(starts) >= 3

@@ -112,7 +112,7 @@ TABLE = [
 def test_the_response_to_a_put_decides_whether_it_was_applied(
     status: int, code: str, kind: type[StoreFault], store: S3Store, wire: Wire
 ) -> None:
-    """S2, S3, S4, S6"""
+    """s3.8, s3.9, s3.10, s3.12"""
     assert type(translate(wire, says(status, code), write(store))) is kind
     assert len(wire.asked) == 1
 
@@ -121,7 +121,7 @@ def test_the_response_to_a_put_decides_whether_it_was_applied(
 def test_a_failed_read_is_never_applied(
     status: int, code: str, kind: type[StoreFault], store: S3Store, wire: Wire
 ) -> None:
-    """S2: what is a perhaps of a write is certain of a read."""
+    """s3.8: what is a perhaps of a write is certain of a read."""
     # Nobody races a read: a word for a lost race says that the store is busy, a bare status that it will not.
     busy = NotApplied if code else PermanentFault
     expected = {OutcomeUnknown: NotApplied, Conflict: busy, AlreadyExists: PermanentFault}.get(kind, kind)
@@ -133,7 +133,7 @@ def test_a_failed_read_is_never_applied(
 def test_a_broken_connection_leaves_a_put_unknown_and_a_read_not_applied(
     fault: Fault, store: S3Store, wire: Wire
 ) -> None:
-    """S2"""
+    """s3.8"""
     assert type(translate(wire, fault, write(store))) is OutcomeUnknown
     assert type(translate(wire, fault, read(store))) is NotApplied
     assert len(wire.asked) == 2
@@ -141,14 +141,14 @@ def test_a_broken_connection_leaves_a_put_unknown_and_a_read_not_applied(
 
 @pytest.mark.parametrize("fault", [silence, drips])
 def test_a_read_timeout_leaves_a_put_unknown(fault: Fault, place: Place, wire: Wire) -> None:
-    """S5: one attempt has its own end; a drip is for the verb's deadline to stop."""
+    """s3.11: one attempt has its own end; a drip is for the verb's deadline to stop."""
     store = place.store(wire.endpoint, settings=ConnectionSettings(None, BUNDLE, 0.5))
     assert type(translate(wire, fault, write(store))) is OutcomeUnknown
     assert type(translate(wire, fault, read(store))) is NotApplied
 
 
 def test_a_store_that_refuses_connections_is_unreachable(place: Place) -> None:
-    """S2"""
+    """s3.8"""
     (port,) = free_ports(1)
     for call in (write, read):
         with pytest.raises(Unreachable):
@@ -159,7 +159,7 @@ def test_a_store_that_refuses_connections_is_unreachable(place: Place) -> None:
 
 @pytest.mark.parametrize("fault", [truncated, truncated_unnoticed])
 def test_a_truncated_listing_is_never_a_listing(fault: Fault, store: S3Store, place: Place, wire: Wire) -> None:
-    """S2, resolve.3"""
+    """s3.8, resolve.3"""
     found = translate(wire, fault, read(store))
     assert type(found) is NotApplied
     assert fault is not truncated or "received" in str(found)
@@ -206,7 +206,7 @@ def test_a_response_without_an_element_that_s3_always_sends_is_refused(
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("code", ["", "TemporaryRedirect"])
 def test_a_redirect_is_not_followed(status: int, code: str, store: S3Store, wire: Wire) -> None:
-    """S2"""
+    """s3.8"""
     with Wire(wire.endpoint) as elsewhere:
         fault = says(status, code, headers=(("Location", elsewhere.endpoint + "/x"),))
         for call in (write(store), read(store), lambda: store.size(b"s/a")):
@@ -218,7 +218,7 @@ def test_a_redirect_is_not_followed(status: int, code: str, store: S3Store, wire
 
 
 def test_a_region_in_a_redirect_is_not_used(store: S3Store, wire: Wire) -> None:
-    """S2"""
+    """s3.8"""
     fault = says(301, "PermanentRedirect", headers=(("x-amz-bucket-region", "eu-central-1"),))
     translate(wire, fault, read(store))
     translate(wire, fault, read(store))
@@ -227,7 +227,7 @@ def test_a_region_in_a_redirect_is_not_used(store: S3Store, wire: Wire) -> None:
 
 
 def test_a_refused_head_gets_its_code_from_a_get(store: S3Store, wire: Wire) -> None:
-    """S6"""
+    """s3.12"""
     wire.spoil_all("HEAD", says(400))
     wire.spoil_all("GET", says(400, "ExpiredToken"))
     with pytest.raises(CredentialsRejected) as refused:
@@ -255,7 +255,7 @@ def test_a_fault_of_one_key_in_a_batch_belongs_to_that_key(store: S3Store, place
 def test_a_passing_fault_of_one_key_retries_the_whole_batch(
     code: str, kind: type[StoreFault], store: S3Store, place: Place, wire: Wire
 ) -> None:
-    """S2"""
+    """s3.8"""
     body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>{code}</Code></Error>"
     wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
     with pytest.raises(StoreFault) as raised:
@@ -283,7 +283,7 @@ def test_clock_skew_shows_the_stores_code_and_a_hint(store: S3Store, wire: Wire)
 def test_the_message_has_the_request_and_the_stores_message_on_one_line(
     store: S3Store, place: Place, wire: Wire
 ) -> None:
-    """S7"""
+    """s3.13"""
     text = str(translate(wire, says(403, "AccessDenied", message="Not\n for  you."), read(store)))
     assert text == f"LIST {place.url}/pub/: AccessDenied: Not for you"
 
@@ -292,7 +292,7 @@ def test_the_message_has_the_request_and_the_stores_message_on_one_line(
 def test_a_secret_that_the_store_echoes_is_in_no_message_and_no_traceback(
     spelled: str, place: Place, wire: Wire
 ) -> None:
-    """F9"""
+    """cli.9"""
     if not spelled.startswith("<!"):
         spelled = spelled.replace("&", "&amp;").replace("<", "&lt;")
     store = place.store(wire.endpoint, key=Key("AKIA", SECRET))
@@ -305,7 +305,7 @@ def test_a_secret_that_the_store_echoes_is_in_no_message_and_no_traceback(
 
 
 def test_a_key_that_is_not_utf_8_is_refused_before_any_request(store: S3Store, wire: Wire) -> None:
-    """L3"""
+    """layout.3"""
     for call in (
         lambda: store.size(b"\xff"),
         lambda: store.remove_tree(b"\xff", ()),
@@ -317,7 +317,7 @@ def test_a_key_that_is_not_utf_8_is_refused_before_any_request(store: S3Store, w
 
 
 def test_an_invalid_region_is_a_credentials_error(moto: Moto) -> None:
-    """C3"""
+    """creds.3"""
     wrong = credentials(moto)._replace(region="no/region")
     with pytest.raises(CredentialsError, match="invalid region"):
         S3Store(S3Root("bucket", "run"), wrong, ConnectionSettings(None, BUNDLE, 5.0)).list_entries(Namespace.PUB, None)
@@ -325,14 +325,14 @@ def test_an_invalid_region_is_a_credentials_error(moto: Moto) -> None:
 
 @pytest.mark.parametrize("host", ["a" * 64 + ".example", "under_score", "-dash.example"])
 def test_an_invalid_endpoint_host_is_a_credentials_error(host: str, moto: Moto) -> None:
-    """C3"""
+    """creds.3"""
     wrong = credentials(moto)._replace(endpoint=f"http://{host}")
     with pytest.raises(CredentialsError, match=f"invalid endpoint host: http://{host}"):
         S3Store(S3Root("bucket", "run"), wrong, ConnectionSettings(None, BUNDLE, 5.0))
 
 
 def test_a_failed_connection_is_reported_with_peer_and_reason(place: Place) -> None:
-    """S7"""
+    """s3.13"""
     (port,) = free_ports(1)
     with pytest.raises(Unreachable) as raised:
         place.store(f"http://127.0.0.1:{port}").list_entries(Namespace.PUB, None)
@@ -344,7 +344,7 @@ def listing(content: str, truncated: str = "false", root: str = "ListBucketResul
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [
         listing("<NextContinuationToken>x</NextContinuationToken>", "True"),
         listing("<NextContinuationToken>x</NextContinuationToken>", ""),
@@ -353,14 +353,38 @@ def listing(content: str, truncated: str = "false", root: str = "ListBucketResul
         listing("<KeyCount>7</KeyCount>"),
         listing("<KeyCount>abc</KeyCount>"),
         listing("<Prefix>other/</Prefix>"),
+        listing("<a>"),
+        listing("<a></b>"),
         listing("", root="x"),
-        says(206),
-        says(204),
+        listing("<a>" * 17 + "</a>" * 17),
+        listing("<a/>" * 100_000),
+        listing("<a b='" + "c" * 200_000 + "'/>"),
+        listing(f"<Prefix>{'a' * 100_000}</Prefix>"),
+        answers("<!DOCTYPE a [<!ENTITY b 'c'>]><ListBucketResult>&b;</ListBucketResult>"),
+        answers("hello"),
+        answers("<html>"),
     ],
 )
-def test_a_contradictory_listing_is_never_an_empty_log(answer: Fault, store: S3Store, wire: Wire) -> None:
-    """resolve.3"""
-    assert type(translate(wire, answer, read(store))) is NotApplied
+def test_a_contradictory_listing_is_never_an_empty_log(response: Fault, store: S3Store, wire: Wire) -> None:
+    """resolve.3, s3.6: it is not sent again."""
+    assert type(translate(wire, response, read(store))) is PermanentFault
+
+
+@pytest.mark.parametrize("response", [answers(""), answers("<ListBucketResult>"), says(206), says(204)])
+def test_an_incomplete_listing_is_never_an_empty_log(response: Fault, store: S3Store, wire: Wire) -> None:
+    """resolve.3, s3.8"""
+    assert type(translate(wire, response, read(store))) is NotApplied
+
+
+@pytest.mark.parametrize("headers", [(("Last-Modified", "Wed, 02 Dec 2026 00:00:00 GMT"),), (("ETag", '"x"'),)])
+def test_an_object_without_an_etag_is_an_object(
+    headers: tuple[tuple[str, str], ...], store: S3Store, wire: Wire
+) -> None:
+    """s3.5: a file that others wrote beside versitygw has none."""
+    for method in ("GET", "HEAD"):
+        wire.spoil_all(method, lambda exchange: exchange.answer(Reply(200, list(headers), b"bytes")))
+    assert store.read(b"s/a", 10) == b"bytes"
+    assert store.size(b"s/a") == 5
 
 
 def tagged_page(exchange: Exchange) -> None:
@@ -378,7 +402,7 @@ def tagged_page(exchange: Exchange) -> None:
 def test_an_unexpected_success_of_a_put_is_not_a_publication(
     answer: Fault, kind: type[StoreFault], store: S3Store, wire: Wire
 ) -> None:
-    """L7, publish.4"""
+    """layout.7, publish.4"""
     assert type(translate(wire, answer, write(store))) is kind
 
 
@@ -417,14 +441,14 @@ def test_a_locked_key_in_a_batch_is_a_fault_of_that_key(code: str, store: S3Stor
 
 
 def test_an_error_without_a_code_shows_its_status_and_a_hint(store: S3Store, wire: Wire) -> None:
-    """F5: a proxy's word, as a rule."""
+    """cli.5: a proxy's word, as a rule."""
     text = str(translate(wire, says(418), read(store)))
     assert "HTTP status 418" in text
     assert "check the endpoint and the proxy" in text
 
 
 def test_through_a_proxy_no_key_becomes_another(moto: Moto) -> None:
-    """prune.3, P3: urllib3 takes dot segments out of the URL that a proxy is sent."""
+    """prune.3, proxy.3: urllib3 takes dot segments out of the URL that a proxy is sent."""
     place = make_place(moto)
     place.fill("keep/z", "s/a", "s/../keep/z", "s/./dot", "s/..")
     before = place.paths()

@@ -10,6 +10,7 @@ from publish.adapters.s3.client import connect
 from publish.domain.errors import AlreadyExists, PermanentFault
 from publish.domain.ports import Namespace
 from publish.domain.root import S3Root
+from publish.domain.wholeness import check_save
 from tests.support.fault_proxy import Wire, answers, says
 from tests.support.moto_server import Moto
 from tests.support.s3_roots import BUNDLE, Place, make_place, paths_of, wire_to
@@ -33,7 +34,7 @@ def everything(store: S3Store) -> None:
 
 
 def test_an_entry_is_put_without_a_body_and_with_if_none_match(store: S3Store, wire: Wire) -> None:
-    """L7"""
+    """layout.7"""
     store.create(Namespace.PUB, NAME)
     (put,) = wire.asked
     assert put.method == "PUT"
@@ -43,7 +44,7 @@ def test_an_entry_is_put_without_a_body_and_with_if_none_match(store: S3Store, w
 
 
 def test_every_request_is_path_style_and_signed_with_v4_for_s3(store: S3Store, place: Place, wire: Wire) -> None:
-    """S1"""
+    """s3.7"""
     everything(store)
     assert len(wire.asked) > 10
     for asked in wire.asked:
@@ -56,7 +57,7 @@ def test_every_request_is_path_style_and_signed_with_v4_for_s3(store: S3Store, p
 
 
 def test_no_request_has_a_header_that_compatible_stores_refuse(store: S3Store, wire: Wire) -> None:
-    """S1"""
+    """s3.7"""
     everything(store)
     for asked in wire.asked:
         names = {name.lower() for name, _ in asked.headers}
@@ -73,7 +74,7 @@ def test_a_batch_delete_has_a_content_md5(store: S3Store, wire: Wire) -> None:
 
 
 def test_a_bucket_named_like_s3_express_is_signed_for_s3(moto: Moto, wire: Wire) -> None:
-    """S1"""
+    """s3.7"""
     bucket = "odd--use1-az4--x-s3"
     wire.spoil_all("GET", says(404, "NoSuchBucket"))
     with pytest.raises(PermanentFault):
@@ -85,7 +86,7 @@ def test_a_bucket_named_like_s3_express_is_signed_for_s3(moto: Moto, wire: Wire)
 
 @pytest.mark.parametrize("bucket", ["UPPER_case", "a.b.c", "a_b-c.d"])
 def test_every_valid_bucket_name_is_sent_unchanged(bucket: str, moto: Moto, wire: Wire) -> None:
-    """R2"""
+    """root.2"""
     wire.spoil_all("GET", says(404, "NoSuchBucket"))
     with pytest.raises(PermanentFault):
         Place(moto, S3Root(bucket, "run")).store(wire.endpoint).list_entries(Namespace.PUB, None)
@@ -104,13 +105,13 @@ def test_every_valid_bucket_name_is_sent_unchanged(bucket: str, moto: Moto, wire
     ],
 )
 def test_keys_are_sent_unchanged(path: bytes, sent: str, store: S3Store, place: Place, wire: Wire) -> None:
-    """R2, L3: nothing is normalised on the way."""
+    """root.2, layout.3: nothing is normalised on the way."""
     store.size(path)
     assert [asked.path for asked in wire.asked] == [f"/{place.root.bucket}/{place.root.prefix}/{sent}"]
 
 
 def test_the_prefix_of_a_listing_is_sent_unchanged(store: S3Store, place: Place, wire: Wire) -> None:
-    """R2"""
+    """root.2, watch.5"""
     store.list_directories(b"exec/../a+b", None)
     assert [asked.query["prefix"] for asked in wire.asked] == [f"{place.root.prefix}/exec/../a+b/"]
     assert [asked.query["delimiter"] for asked in wire.asked] == ["/"]
@@ -132,7 +133,7 @@ def test_reading_the_log_sends_only_lists_of_its_folder(seaweedfs: KeyedServer) 
 
 
 def test_the_marker_of_the_log_is_not_an_entry_and_a_deeper_key_is_unrecognised(store: S3Store, place: Place) -> None:
-    """L4"""
+    """layout.4"""
     place.fill("pub/", "pub/a", "pub/b/", "pub/c/d")
     assert sorted(store.list_entries(Namespace.PUB, None).names) == [b"a", b"b/", b"c/d"]
 
@@ -200,7 +201,7 @@ def test_a_key_that_xml_cannot_represent_is_deleted_alone_and_batches_continue(
 
 
 def test_a_refused_head_is_followed_by_a_get_that_shows_the_reason(store: S3Store, place: Place, wire: Wire) -> None:
-    """S6"""
+    """s3.12, watch.5"""
     place.fill("s/.metadata", body=b"four")
     wire.spoil("HEAD", says(403))
     assert store.size(b"s/.metadata") == 4
@@ -208,7 +209,7 @@ def test_a_refused_head_is_followed_by_a_get_that_shows_the_reason(store: S3Stor
 
 
 def test_an_object_is_read_no_further_than_the_limit(store: S3Store, place: Place) -> None:
-    """watch.4"""
+    """watch.4, watch.5"""
     place.fill("big", body=bytes(2**26 + 2**20))
     assert store.read(b"big", 2**26 + 1) == bytes(2**26 + 1)
 
@@ -242,7 +243,7 @@ def test_requests_of_a_client_share_a_connection(store: S3Store, wire: Wire) -> 
 def test_a_request_is_sent_to_the_endpoint_or_to_awss_regional_one(
     endpoint: str | None, region: str, url: str, moto: Moto
 ) -> None:
-    """C3, S1"""
+    """creds.3, s3.7"""
     client = connect(
         credentials(moto)._replace(endpoint=endpoint, region=region), ConnectionSettings(None, BUNDLE, 5.0)
     )
@@ -252,7 +253,7 @@ def test_a_request_is_sent_to_the_endpoint_or_to_awss_regional_one(
         sent.append(request)
         raise InterruptedError
 
-    client.meta.events.register("before-send.s3", keep)
+    client.meta.events.register_first("before-send.s3", keep)
     with pytest.raises(InterruptedError):
         client.list_objects_v2(Bucket="bucket")
     assert [request.url for request in sent] == [f"{url}/bucket?list-type=2&encoding-type=url"]
@@ -267,3 +268,27 @@ def test_keys_in_a_listing_may_be_written_in_every_form_of_xml(store: S3Store, p
         wire.spoil("GET", answers(f"<ListBucketResult><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>"))
     assert store.list_entries(Namespace.PUB, None).names == [b"a"]
     assert store.list_entries(Namespace.PUB, None).names == [b"<Size>1</Size>"]
+
+
+def test_a_save_is_judged_by_one_listing_and_two_small_reads_of_a_large_file(
+    store: S3Store, place: Place, wire: Wire
+) -> None:
+    """verify.7"""
+    header = b'{"a":{"data_offsets":[0,200000]}}'
+    place.fill(
+        "s/m-1.safetensors", "s/m-2.safetensors", body=len(header).to_bytes(8, "little") + header + bytes(200_000)
+    )
+    place.fill("s/x.index.json", body=b'{"weight_map": {"a": "m-1.safetensors", "b": "m-2.safetensors"}}')
+    place.fill("s/notes.txt", body=b"text")
+    place.fill("s/optimizer.pt", body=b"PK\3\4" + bytes(100_000))
+    assert [fault.file for fault in check_save(store, b"s", map).faults] == [b"optimizer.pt"]
+    ranges = {(asked.path.rpartition("/")[2], asked.header("range")) for asked in wire.asked if asked.method == "GET"}
+    assert len(wire.asked) == len(ranges) == 6
+    assert ranges == {
+        (place.root.bucket, None),
+        ("m-1.safetensors", "bytes=0-65535"),
+        ("m-2.safetensors", "bytes=0-65535"),
+        ("x.index.json", f"bytes=0-{64 * 2**20 - 1}"),
+        ("optimizer.pt", "bytes=0-3"),
+        ("optimizer.pt", "bytes=-98"),
+    }

@@ -1,4 +1,4 @@
-"""C1, C2, C5, V7: secrets in files of this node."""
+"""creds.1, creds.2, creds.5, vault.7: secrets in files of this node."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def refusal(read: Callable[[], object]) -> str:
 
 
 def test_one_file_per_field_is_read(read: Read, directory: Path) -> None:
-    """C1, C2."""
+    """creds.1, creds.2."""
     assert read(directory) == CREDENTIALS
     (directory / "session_token").write_text("token\n")
     (directory / "endpoint").write_text("http://s3.example:9000\n")
@@ -106,14 +106,14 @@ def test_one_file_per_field_is_read(read: Read, directory: Path) -> None:
 
 
 def test_a_missing_directory_is_unavailable(read: Read, top: Path) -> None:
-    """C1."""
+    """creds.1."""
     for path in (top / "none", top / "none" / "s3"):
         with pytest.raises(SourceUnavailable, match=r"^directory not found$"):
             read(path)
 
 
 def test_a_dangling_symlink_as_the_directory_is_an_error(read: Read, top: Path) -> None:
-    """C1."""
+    """creds.1."""
     (top / "s3").symlink_to("nowhere")
     assert refusal(lambda: read(top / "s3")) == f"dangling symlink: {top}/s3"
     source = SecretDirectory("secret:s3/", os.fsencode(top / "s3") + b"/")
@@ -122,7 +122,7 @@ def test_a_dangling_symlink_as_the_directory_is_an_error(read: Read, top: Path) 
 
 @pytest.mark.parametrize("make", [Path.touch, os.mkfifo])
 def test_a_file_as_the_directory_is_an_error(read: Read, top: Path, make: Callable[[Path], None]) -> None:
-    """C1: a FIFO does not hang it."""
+    """creds.1: a FIFO does not hang it."""
     make(top / "s3")
     assert refusal(lambda: read(top / "s3")) == f"not a directory: {top}/s3"
 
@@ -138,7 +138,7 @@ def test_a_directory_whose_name_is_not_utf8_is_read(read: Read, directory: Path)
 
 
 def test_a_directory_that_cannot_be_opened_is_an_error(top: Path) -> None:
-    """C1: unreadable is present."""
+    """creds.1: unreadable is present."""
     write(top / "s3", KEYS)
     (top / "s3").chmod(0o000)
     with without_privilege():
@@ -168,7 +168,7 @@ def test_a_file_that_cannot_be_opened_is_an_error_that_names_it(top: Path) -> No
 
 @pytest.mark.parametrize("mode", [0o701, 0o702, 0o704, 0o710, 0o720, 0o740, 0o755, 0o777])
 def test_a_directory_open_to_others_is_refused_with_its_mode(directory: Path, mode: int) -> None:
-    """C1."""
+    """creds.1."""
     directory.chmod(mode)
     said = refusal(lambda: private(directory))
     assert said.startswith("group or others have access to the directory")
@@ -177,13 +177,13 @@ def test_a_directory_open_to_others_is_refused_with_its_mode(directory: Path, mo
 
 @pytest.mark.parametrize("mode", [0o700, 0o500, 0o1700, 0o2700])
 def test_a_directory_accessible_only_to_its_owner_is_accepted(directory: Path, mode: int) -> None:
-    """C1."""
+    """creds.1."""
     directory.chmod(mode)
     assert private(directory) == CREDENTIALS
 
 
 def test_the_modes_of_a_mounted_secret_are_not_checked(directory: Path) -> None:
-    """C1: the kubelet sets them."""
+    """creds.1: the kubelet sets them."""
     directory.chmod(0o777)
     assert secret(directory) == CREDENTIALS
 
@@ -203,7 +203,7 @@ def test_the_check_applies_to_the_target_of_a_symlink(directory: Path, top: Path
 def test_a_private_directory_belongs_to_the_user_running_or_to_root(
     directory: Path, monkeypatch: pytest.MonkeyPatch, owner: int, user: int, *, taken: bool
 ) -> None:
-    """C1. Only root could give a directory away, so the two numbers are the test's own."""
+    """creds.1. Only root could give a directory away, so the two numbers are the test's own."""
     monkeypatch.setattr(os, "geteuid", lambda: user)
     fstat = os.fstat
 
@@ -222,7 +222,7 @@ def test_a_private_directory_belongs_to_the_user_running_or_to_root(
 def test_the_checked_directory_is_the_one_that_is_read(
     directory: Path, top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """C1: swapped for an open one between the check and the read, the open one is not read."""
+    """creds.1: swapped for an open one between the check and the read, the open one is not read."""
     write(top / "other", {"access_key_id": "EVIL", "secret_access_key": "EVIL"})
     listdir = os.listdir
 
@@ -240,7 +240,7 @@ def test_the_checked_directory_is_the_one_that_is_read(
 
 @pytest.mark.parametrize("name", ["other", ".hidden", "access_key_id~", "AWS_REGION", "a\udcff", "kubeconfig"])
 def test_any_other_file_is_refused_and_named(read: Read, directory: Path, name: str) -> None:
-    """C2."""
+    """creds.2."""
     (directory / name).write_text(CANARY)
     said = refusal(lambda: read(directory))
     assert said.startswith("unknown field (")
@@ -248,7 +248,7 @@ def test_any_other_file_is_refused_and_named(read: Read, directory: Path, name: 
 
 
 def test_only_a_mounted_secret_ignores_names_that_start_with_two_dots(directory: Path) -> None:
-    """C1."""
+    """creds.1."""
     (directory / "..2026_11_29").mkdir()
     (directory / "..file").touch()
     assert secret(directory) == CREDENTIALS
@@ -256,7 +256,7 @@ def test_only_a_mounted_secret_ignores_names_that_start_with_two_dots(directory:
 
 
 def test_the_kubelets_layout_is_not_a_private_directory(top: Path) -> None:
-    """C1: a name starting `..` is refused there as any other."""
+    """creds.1: a name starting `..` is refused there as any other."""
     MountedSecret(top / "s3", KEYS)
     (top / "s3").chmod(0o700)
     assert refusal(lambda: private(top / "s3")).endswith(": ..2026_11_29_00_00_00.0")
@@ -264,19 +264,19 @@ def test_the_kubelets_layout_is_not_a_private_directory(top: Path) -> None:
 
 @pytest.mark.parametrize("name", ["region", "other"])
 def test_a_subdirectory_is_refused(read: Read, directory: Path, name: str) -> None:
-    """C2."""
+    """creds.2."""
     (directory / name).mkdir()
     assert name in refusal(lambda: read(directory))
 
 
 def test_a_missing_field_is_named(read: Read, directory: Path) -> None:
-    """C2."""
+    """creds.2."""
     (directory / "access_key_id").unlink()
     assert refusal(lambda: read(directory)) == "missing field: access_key_id"
 
 
 def test_an_empty_directory_is_an_error(read: Read, top: Path) -> None:
-    """C2."""
+    """creds.2."""
     write(top / "s3", {})
     assert "missing field" in refusal(lambda: read(top / "s3"))
 
@@ -299,7 +299,7 @@ def test_an_empty_directory_is_an_error(read: Read, top: Path) -> None:
 def test_an_invalid_value_is_refused_and_its_field_is_named(
     read: Read, directory: Path, content: bytes, fault: str
 ) -> None:
-    """C2, F9."""
+    """creds.2, cli.9."""
     (directory / "secret_access_key").write_bytes(content)
     said = refusal(lambda: read(directory))
     assert fault in said
@@ -307,7 +307,7 @@ def test_an_invalid_value_is_refused_and_its_field_is_named(
 
 
 def test_one_trailing_newline_is_dropped_and_64_kib_are_accepted(read: Read, directory: Path) -> None:
-    """C2."""
+    """creds.2."""
     (directory / "session_token").write_text("a" * (64 * 1024 - 1) + "\n")
     assert read(directory).session_token == "a" * (64 * 1024 - 1)
 
@@ -318,7 +318,7 @@ def test_an_endless_file_is_refused_at_the_limit(read: Read, directory: Path) ->
 
 
 def test_a_fifo_is_refused_and_does_not_block(read: Read, directory: Path) -> None:
-    """C2."""
+    """creds.2."""
     os.mkfifo(directory / "region")
     assert refusal(lambda: read(directory)) == "not a regular file: region"
 
@@ -367,7 +367,7 @@ def credentials(number: int) -> Credentials:
 
 
 def test_a_mounted_secret_is_read_before_and_after_an_update(top: Path) -> None:
-    """C5."""
+    """creds.5."""
     mounted = MountedSecret(top / "s3", keys(0))
     assert secret(mounted.directory) == credentials(0)
     mounted.swap(keys(1))
@@ -379,7 +379,7 @@ def test_a_mounted_secret_is_read_before_and_after_an_update(top: Path) -> None:
 def test_fields_are_of_one_generation_whenever_an_update_happens(
     top: Path, monkeypatch: pytest.MonkeyPatch, moment: str, number: int
 ) -> None:
-    """C5: the generation that came meanwhile is the answer, old files removed or not."""
+    """creds.5: the generation that came meanwhile is the answer, old files removed or not."""
     mounted = MountedSecret(top / "s3", keys(number - 1))
     pending = [number]
 
@@ -408,7 +408,7 @@ def test_fields_are_of_one_generation_whenever_an_update_happens(
 
 
 def test_fields_are_of_one_generation_during_constant_updates(top: Path) -> None:
-    """C5."""
+    """creds.5."""
     mounted = MountedSecret(top / "s3", keys(0))
     enough = threading.Event()
     swaps = 0
@@ -436,21 +436,21 @@ def test_fields_are_of_one_generation_during_constant_updates(top: Path) -> None
 
 
 def test_an_added_field_is_read_before_its_link_exists(top: Path) -> None:
-    """C5: the kubelet makes the links after the swap."""
+    """creds.5: the kubelet makes the links after the swap."""
     mounted = MountedSecret(top / "s3", keys(1))
     (mounted.directory / "session_token").unlink()
     assert secret(mounted.directory) == credentials(1)
 
 
 def test_the_link_of_a_removed_field_is_ignored(top: Path) -> None:
-    """C5: the kubelet drops the links after the swap."""
+    """creds.5: the kubelet drops the links after the swap."""
     mounted = MountedSecret(top / "s3", keys(0))
     (mounted.directory / "session_token").symlink_to("..data/session_token")
     assert secret(mounted.directory) == credentials(0)
 
 
 def test_a_file_beside_the_kubelets_links_is_refused(top: Path) -> None:
-    """C2."""
+    """creds.2."""
     mounted = MountedSecret(top / "s3", keys(0))
     (mounted.directory / "other").touch()
     assert refusal(lambda: secret(mounted.directory)).endswith("session_token): other")
@@ -460,7 +460,7 @@ def test_a_file_beside_the_kubelets_links_is_refused(top: Path) -> None:
 
 
 def test_a_subdirectory_in_a_mounted_secret_is_refused(top: Path) -> None:
-    """C2."""
+    """creds.2."""
     mounted = MountedSecret(top / "s3", keys(0))
     (mounted.directory / "..data" / "region").mkdir()
     assert refusal(lambda: secret(mounted.directory)) == "not a regular file: region"
@@ -482,7 +482,7 @@ def test_a_file_named_data_is_an_error(top: Path) -> None:
 
 
 def test_an_approle_directory_is_checked_like_a_private_one(top: Path) -> None:
-    """V2, V7."""
+    """vault.2, vault.7."""
     fields = ("role_id", "secret_id")
     path = write(top / "approle", {"role_id": "r\n", "secret_id": f"{CANARY}\n"})
 
@@ -504,7 +504,7 @@ def test_an_approle_directory_is_checked_like_a_private_one(top: Path) -> None:
 
 
 def test_a_missing_token_file_is_unavailable_and_any_other_fault_is_an_error(top: Path) -> None:
-    """V4, V7."""
+    """vault.4, vault.7."""
     path = top / "token"
 
     def read_it() -> str:

@@ -1,4 +1,4 @@
-"""V4, V5, V7, V8: what the Vault source asks, and what it makes of every answer. The server is the test's own."""
+"""vault.4, vault.5, vault.7, vault.8: the Vault source's requests and how it reads every answer of a fake server."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ PLENTY = 60.0
 
 @pytest.fixture(autouse=True)
 def nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
-    """F9: nor by a thread of its own that fails."""
+    """cli.9: nor by a thread of its own that fails."""
     yield
     assert capfd.readouterr() == ("", "")
 
@@ -114,7 +114,7 @@ def wrong(read: Callable[[], object]) -> str:
 
 
 def test_it_logs_in_reads_and_revokes_the_token(source: Make) -> None:
-    """V5."""
+    """vault.5."""
     with FakeVault() as server:
         assert source(server.address).read(PLENTY) == CREDENTIALS
     assert server.steps == [LOGGED_IN, READ, REVOKED]
@@ -122,14 +122,14 @@ def test_it_logs_in_reads_and_revokes_the_token(source: Make) -> None:
 
 
 def test_each_request_has_a_connection_of_its_own(source: Make) -> None:
-    """V4: nothing is sent again, so a kept connection that a proxy ends meanwhile would be a source that is wrong."""
+    """vault.4: nothing is retried, so a reused connection that a proxy has closed would make the source fail."""
     with FakeVault() as server:
         source(server.address).read(PLENTY)
         assert server.wire.connections == len(server.asked) == 3
 
 
 def test_only_requests_after_the_login_carry_the_token_and_every_header_is_known(source: Make) -> None:
-    """V5, E2: every header is known."""
+    """vault.5, env.2: every header is known."""
     with FakeVault() as server:
         source(server.address, "&namespace=team/a").read(PLENTY)
     host = server.address.removeprefix("http://")
@@ -166,7 +166,7 @@ def test_only_requests_after_the_login_carry_the_token_and_every_header_is_known
     ],
 )
 def test_the_path_is_encoded_once_on_the_wire(approle: Path, path: str, more: str, asked: str) -> None:
-    """V3."""
+    """vault.3."""
     document = {"data": FIELDS} if "kv=1" in more else SECRET
     with FakeVault(read=answers(200, document)) as server:
         location = f"{server.address}/{path}?auth=approle&approle={approle}{more}"
@@ -180,7 +180,7 @@ def test_the_path_is_encoded_once_on_the_wire(approle: Path, path: str, more: st
 
 
 def test_a_kubernetes_login_sends_the_role_and_the_token_without_its_newline(tmp_path: Path) -> None:
-    """V2, V7."""
+    """vault.2, vault.7."""
     (tmp_path / "token").write_text("canary.jwt\n")
     with FakeVault() as server:
         location = f"{server.address}/team/s3?auth=kubernetes&role=a%26b&authmount=k8s/east&token={tmp_path}/token"
@@ -197,7 +197,7 @@ def test_a_kubernetes_login_sends_the_role_and_the_token_without_its_newline(tmp
 def test_the_environment_of_the_process_changes_nothing(
     source: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """E2: the program empties it, and this does not lean on that."""
+    """env.2: the program empties it, and this does not lean on that."""
     (tmp_path / ".vault-token").write_text("canary-of-the-home")
     (tmp_path / ".netrc").write_text("default login canary password canary")
     (tmp_path / ".netrc").chmod(0o600)
@@ -218,7 +218,7 @@ def test_the_environment_of_the_process_changes_nothing(
 
 
 def test_a_missing_approle_directory_is_unavailable_and_nothing_is_sent(source: Make, approle: Path) -> None:
-    """V4."""
+    """vault.4."""
     approle.rename(approle.with_name("away"))
     with FakeVault() as server:
         assert "directory not found" in absent(lambda: source(server.address).read(PLENTY))
@@ -226,7 +226,7 @@ def test_a_missing_approle_directory_is_unavailable_and_nothing_is_sent(source: 
 
 
 def test_an_invalid_approle_directory_is_an_error_and_nothing_is_sent(source: Make, approle: Path) -> None:
-    """V7."""
+    """vault.7."""
     (approle / "token").touch()
     with FakeVault() as server:
         assert wrong(lambda: source(server.address).read(PLENTY)).startswith(
@@ -238,7 +238,7 @@ def test_an_invalid_approle_directory_is_an_error_and_nothing_is_sent(source: Ma
 
 
 def test_a_name_that_does_not_resolve_is_unavailable(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """V4."""
+    """vault.4."""
 
     def resolve(host: str, *_: object) -> list[object]:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -252,7 +252,7 @@ def test_a_name_that_does_not_resolve_is_unavailable(source: Make, monkeypatch: 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_refused_connection_is_unavailable(source: Make, scheme: str) -> None:
-    """V4."""
+    """vault.4."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{held.getsockname()[1]}"
@@ -264,7 +264,7 @@ def test_a_refused_connection_is_unavailable(source: Make, scheme: str) -> None:
 
 @pytest.mark.parametrize("number", [errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL])
 def test_a_missing_route_is_unavailable(source: Make, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """V4."""
+    """vault.4."""
 
     class Unroutable(socket.socket):
         def connect(self, address: object) -> None:
@@ -276,7 +276,7 @@ def test_a_missing_route_is_unavailable(source: Make, monkeypatch: pytest.Monkey
 
 
 def test_a_connect_timeout_is_unavailable(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """V4: each has its own limit, whatever time is left."""
+    """vault.4: each has its own limit, whatever time is left."""
     monkeypatch.setattr(client, "CONNECT_TIMEOUT", 0.2)
     with ExitStack() as held:
         listener = held.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
@@ -293,7 +293,7 @@ def test_a_connect_timeout_is_unavailable(source: Make, monkeypatch: pytest.Monk
 def test_a_server_that_accepts_and_stays_silent_is_unavailable(
     source: Make, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
-    """V4: by TLS it is the handshake that hangs, and connecting's limit that ends it."""
+    """vault.4: by TLS it is the handshake that hangs, and connecting's limit that ends it."""
     monkeypatch.setattr(client, "READ_TIMEOUT", 0.2)
     monkeypatch.setattr(client, "CONNECT_TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -318,7 +318,7 @@ def test_a_server_that_accepts_and_stays_silent_is_unavailable(
 def test_a_server_that_stops_responding_is_unavailable(
     source: Make, monkeypatch: pytest.MonkeyPatch, step: str, fault: Fault
 ) -> None:
-    """V4."""
+    """vault.4."""
     monkeypatch.setattr(client, "READ_TIMEOUT", 0.2)
     with FakeVault(**{step: fault}) as server:
         said = absent(lambda: source(server.address).read(PLENTY))
@@ -331,7 +331,7 @@ def test_a_server_that_stops_responding_is_unavailable(
 def test_a_server_that_sends_byte_by_byte_is_unavailable_after_the_limit(
     source: Make, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """V4: no read ever times out, so it is the wall clock that ends it."""
+    """vault.4: no read ever times out, so it is the wall clock that ends it."""
     monkeypatch.setattr(client._Adapter, "max_seconds", 0.5)
     with FakeVault(**{step: drips}) as server:
         said = absent(lambda: source(server.address).read(PLENTY))
@@ -340,7 +340,7 @@ def test_a_server_that_sends_byte_by_byte_is_unavailable_after_the_limit(
 
 @pytest.mark.parametrize("fault", [silence, drips])
 def test_a_read_takes_at_most_its_budget(source: Make, fault: Fault) -> None:
-    """V4: so that the next source has its turn."""
+    """vault.4: so that the next source has its turn."""
     with FakeVault(login=fault) as server:
         assert "cannot reach" in absent(lambda: source(server.address).read(0.5))
     with FakeVault() as server:
@@ -357,7 +357,7 @@ def test_a_read_takes_at_most_its_budget(source: Make, fault: Fault) -> None:
     "status", [201, 204, 206, 300, 301, 302, 303, 304, 400, 401, 403, 404, 405, 412, 429, 472, 473, 500, 502, 503, 599]
 )
 def test_a_response_other_than_200_is_an_error_with_its_status(source: Make, step: str, status: int) -> None:
-    """V4, V5: 473 is a standby, 503 sealed; neither is asked again."""
+    """vault.4, vault.5: 473 is a standby, 503 sealed; neither is asked again."""
     fault = answers(status, {"errors": [f"because of\n\t{SECRET_ID} and  more"]}, headers={"Location": "/elsewhere"})
     with FakeVault(**{step: fault if status != 204 else says(204)}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
@@ -382,7 +382,7 @@ def test_a_response_other_than_200_is_an_error_with_its_status(source: Make, ste
     ],
 )
 def test_a_missing_or_deleted_secret_is_an_error_with_a_hint(source: Make, body: bytes, words: str) -> None:
-    """V4."""
+    """vault.4."""
     with FakeVault(read=says(404, body)) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert said.startswith("read: the server responded with status 404: ")
@@ -413,7 +413,7 @@ NOT_VAULTS: list[Fault] = [
 @pytest.mark.parametrize("step", ["login", "read"])
 @pytest.mark.parametrize("fault", NOT_VAULTS)
 def test_a_body_that_vault_does_not_send_is_an_error(source: Make, step: str, fault: Fault) -> None:
-    """V4."""
+    """vault.4."""
     with FakeVault(**{step: fault}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert said.startswith(f"{step}: unexpected response (is this a Vault server?)")
@@ -421,7 +421,7 @@ def test_a_body_that_vault_does_not_send_is_an_error(source: Make, step: str, fa
 
 @pytest.mark.parametrize("token", ["canary\nX-Evil: 1", "canary ", "canary\x00", "canaryé", "canary\u2028"])
 def test_a_malformed_token_is_an_error_and_is_not_quoted(source: Make, token: str) -> None:
-    """V4, F9: the library's own words about it would hold it."""
+    """vault.4, cli.9: the library's own words about it would hold it."""
     with FakeVault(login=answers(200, {"auth": {"client_token": token}})) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert said == "login: unexpected response (is this a Vault server?): malformed token"
@@ -447,14 +447,14 @@ def test_a_malformed_token_is_an_error_and_is_not_quoted(source: Make, token: st
     ],
 )
 def test_a_connection_lost_during_the_response_is_an_error(source: Make, step: str, fault: Fault) -> None:
-    """V4: it could be reached."""
+    """vault.4: it could be reached."""
     with FakeVault(**{step: fault}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert "lost before the response was complete" in said or "unexpected response" in said
 
 
 def test_a_body_that_cannot_be_decompressed_is_an_error(source: Make) -> None:
-    """V4."""
+    """vault.4."""
     with FakeVault(login=says(200, b"canary", headers={"Content-Encoding": "gzip"})) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)) == "the request failed: ContentDecodingError"
 
@@ -499,14 +499,14 @@ def test_an_endless_response_is_refused(source: Make) -> None:
     ],
 )
 def test_fields_are_checked_and_values_are_not_trimmed(source: Make, data: dict[str, object], fault: str) -> None:
-    """C2, V7: no newline is dropped."""
+    """creds.2, vault.7: no newline is dropped."""
     with FakeVault(read=answers(200, {"data": {"data": data, "metadata": {}}})) as server:
         assert fault in wrong(lambda: source(server.address).read(PLENTY))
     assert server.steps == [LOGGED_IN, READ, REVOKED]
 
 
 def test_all_five_fields_are_taken(source: Make) -> None:
-    """C2."""
+    """creds.2."""
     data = {**FIELDS, "session_token": "t", "endpoint": "https://s3.example:9000", "region": "eu-west-1"}
     with FakeVault(read=answers(200, {"data": {"data": data}})) as server:
         credentials = source(server.address).read(PLENTY)
@@ -514,7 +514,7 @@ def test_all_five_fields_are_taken(source: Make) -> None:
 
 
 def test_kv_version_1_has_the_fields_one_level_up(source: Make) -> None:
-    """V2."""
+    """vault.2."""
     with FakeVault(read=answers(200, {"data": FIELDS})) as server:
         assert source(server.address, "&kv=1").read(PLENTY) == CREDENTIALS
         said = wrong(lambda: source(server.address).read(PLENTY))
@@ -527,7 +527,7 @@ def test_kv_version_1_has_the_fields_one_level_up(source: Make) -> None:
 @pytest.mark.parametrize("step", ["login", "read"])
 @pytest.mark.parametrize("status", [400, 403, 404, 500, 503])
 def test_a_server_that_echoes_every_request_is_quoted_without_secrets(source: Make, step: str, status: int) -> None:
-    """V8, F9; `failure` searches for each of them."""
+    """vault.8, cli.9; `failure` searches for each of them."""
     fault = echoes(status, f"Upper: {SECRET_ID.upper()}", f"twice {SECRET_ID}{SECRET_ID}", "on\nlines\x1b[31m")
     with FakeVault(**{step: fault}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
@@ -537,7 +537,7 @@ def test_a_server_that_echoes_every_request_is_quoted_without_secrets(source: Ma
 
 @pytest.mark.parametrize("secret_id", ['canary"quoted\\', "canary/%41+&=", "canary<&>'"])
 def test_secrets_are_redacted_in_json_and_in_urls(source: Make, approle: Path, secret_id: str) -> None:
-    """V8."""
+    """vault.8."""
     (approle / "secret_id").write_text(secret_id)
     with FakeVault(login=echoes(400, json.dumps(secret_id), secret_id)) as server:
         assert "…" in wrong(lambda: source(server.address).read(PLENTY))
@@ -545,20 +545,20 @@ def test_secrets_are_redacted_in_json_and_in_urls(source: Make, approle: Path, s
 
 @pytest.mark.parametrize("said", ["canary%2Fpart+x%3D%3D", r"canary\/part+x==", r"canary\u002fpart%2Bx=\u003d"])
 def test_a_secret_with_mixed_escapes_is_redacted_whole(source: Make, approle: Path, said: str) -> None:
-    """V8, F9."""
+    """vault.8, cli.9."""
     (approle / "secret_id").write_text("canary/part+x==")
     with FakeVault(login=answers(400, {"errors": [f"no {said} here"]})) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)).endswith("status 400: no … here")
 
 
 def test_a_servers_message_is_bounded(source: Make) -> None:
-    """V8: one line, of bounded length."""
+    """vault.8: one line, of bounded length."""
     with FakeVault(login=answers(400, {"errors": ["x" * 10_000]})) as server:
         assert len(wrong(lambda: source(server.address).read(PLENTY))) < 600
 
 
 def test_a_secret_across_the_bound_is_redacted_whole(source: Make) -> None:
-    """V8."""
+    """vault.8."""
     with FakeVault(login=answers(400, {"errors": ["x" * 495 + SECRET_ID]})) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)).endswith("…")
 
@@ -581,7 +581,7 @@ def along(server: FakeVault, status: int = 307) -> Fault:
 
 @pytest.mark.parametrize("status", [307, 308])
 def test_a_login_follows_one_redirect_and_later_requests_go_to_that_server(source: Make, status: int) -> None:
-    """V5: a standby that names the active node. The token is for who gave it."""
+    """vault.5: a standby that names the active node. The token is for who gave it."""
     with FakeVault() as active, FakeVault(login=along(active, status)) as standby:
         assert source(standby.address).read(PLENTY) == CREDENTIALS
     assert standby.steps == [LOGGED_IN]
@@ -593,7 +593,7 @@ def test_a_login_follows_one_redirect_and_later_requests_go_to_that_server(sourc
 @pytest.mark.parametrize("step", ["login", "read"])
 @pytest.mark.parametrize("target", ["/v1/moved?a=b", "v1/moved"])
 def test_a_redirect_on_the_same_server_is_followed(source: Make, step: str, target: str) -> None:
-    """V5."""
+    """vault.5."""
     then = answers(200, LOGIN if step == "login" else SECRET)
     with FakeVault() as server:
         server.wire.heal()
@@ -608,7 +608,7 @@ def test_a_redirect_on_the_same_server_is_followed(source: Make, step: str, targ
 
 
 def test_the_token_is_not_sent_to_another_server_by_a_redirect(source: Make) -> None:
-    """V5."""
+    """vault.5."""
     with FakeVault() as other, FakeVault(read=along(other)) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert said == "read: refusing to send the token to another server (redirect)"
@@ -618,7 +618,7 @@ def test_the_token_is_not_sent_to_another_server_by_a_redirect(source: Make) -> 
 
 @pytest.mark.parametrize("step", ["login", "read"])
 def test_a_second_redirect_is_an_error(source: Make, step: str) -> None:
-    """V5."""
+    """vault.5."""
     with FakeVault(**{step: to("/v1/auth/approle/login" if step == "login" else "/v1/again")}) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert said == f"{step}: unsupported redirect (only one 307 or 308 is followed): 307"
@@ -635,21 +635,21 @@ def test_a_second_redirect_is_an_error(source: Make, step: str) -> None:
     ],
 )
 def test_a_redirect_to_an_invalid_url_is_an_error(source: Make, target: str) -> None:
-    """V5, F9."""
+    """vault.5, cli.9."""
     with FakeVault(login=to(target)) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)) == "login: redirect to an invalid URL"
     assert server.steps == [LOGGED_IN]
 
 
 def test_a_redirect_that_no_library_can_parse_is_an_error(source: Make) -> None:
-    """V5."""
+    """vault.5."""
     with FakeVault(login=to("http://[::1/")) as server:
         assert wrong(lambda: source(server.address).read(PLENTY)) == "the request failed: ValueError"
 
 
 @pytest.mark.parametrize("fault", [answers(307, {}), to("")])
 def test_a_redirect_without_a_location_is_an_error(source: Make, fault: Fault) -> None:
-    """V5."""
+    """vault.5."""
     with FakeVault(login=fault) as server:
         said = wrong(lambda: source(server.address).read(PLENTY))
     assert said == "login: unsupported redirect (only one 307 or 308 is followed): 307"
@@ -661,7 +661,7 @@ def test_a_redirect_without_a_location_is_an_error(source: Make, fault: Fault) -
 def test_a_private_ca_is_trusted_by_ca_or_through_the_system_bundle(
     source: Make, tls: MakeFront, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
-    """V2, S8."""
+    """vault.2, s3.14."""
     ca = authority.write(tmp_path)
     with FakeVault() as server:
         front = tls(server.address)
@@ -672,7 +672,7 @@ def test_a_private_ca_is_trusted_by_ca_or_through_the_system_bundle(
 def test_only_the_certificates_of_ca_are_trusted(
     source: Make, tls: MakeFront, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
-    """V2."""
+    """vault.2."""
     other = CertificateAuthority("Another").write(tmp_path, "other.pem")
     with FakeVault() as server:
         front = tls(server.address)
@@ -695,7 +695,7 @@ def test_a_certificate_that_does_not_verify_is_an_error(
     *,
     expired: bool,
 ) -> None:
-    """V4."""
+    """vault.4."""
     ca = authority.write(tmp_path)
     with FakeVault() as server:
         front = tls(server.address, host, expired=expired)
@@ -706,7 +706,7 @@ def test_a_certificate_that_does_not_verify_is_an_error(
 
 
 def test_an_unknown_ca_is_an_error(source: Make, tls: MakeFront) -> None:
-    """V4."""
+    """vault.4."""
     with FakeVault() as server:
         front = tls(server.address)
         assert "cannot verify" in wrong(lambda: source(front.address).read(PLENTY))
@@ -714,14 +714,14 @@ def test_an_unknown_ca_is_an_error(source: Make, tls: MakeFront) -> None:
 
 
 def test_tls_with_a_plain_server_is_an_error(source: Make) -> None:
-    """V4."""
+    """vault.4."""
     with FakeVault() as server:
         https = server.address.replace("http", "https")
         assert wrong(lambda: source(https).read(PLENTY)).startswith("TLS with the server failed: ")
 
 
 def test_plain_http_with_a_tls_server_is_an_error(source: Make, tls: MakeFront) -> None:
-    """V4."""
+    """vault.4."""
     with FakeVault() as server:
         plain = tls(server.address).address.replace("https", "http")
         assert "lost" in wrong(lambda: source(plain).read(PLENTY))
@@ -746,7 +746,7 @@ def test_plain_http_with_a_tls_server_is_an_error(source: Make, tls: MakeFront) 
 def test_an_invalid_ca_file_is_an_error_and_nothing_is_sent(
     source: Make, tls: MakeFront, tmp_path: Path, content: bytes | None, words: str
 ) -> None:
-    """V4."""
+    """vault.4."""
     ca = tmp_path / "ca.pem"
     if content is not None:
         ca.write_bytes(content)
@@ -770,7 +770,7 @@ def test_a_ca_file_with_a_truncated_second_certificate_is_an_error(
 
 
 def test_a_directory_as_ca_is_an_error(source: Make, tmp_path: Path) -> None:
-    """V2."""
+    """vault.2."""
     assert "cannot use the file of ca=: not a regular file" in wrong(
         lambda: source("https://vault.example", f"&ca={tmp_path}").read(PLENTY)
     )
@@ -779,7 +779,7 @@ def test_a_directory_as_ca_is_an_error(source: Make, tmp_path: Path) -> None:
 def test_a_redirect_from_http_to_https_is_followed_and_never_the_reverse(
     source: Make, tls: MakeFront, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
-    """V5."""
+    """vault.5."""
     ca = authority.write(tmp_path)
     with FakeVault() as server:
         front = tls(server.address)
@@ -798,14 +798,14 @@ def test_a_redirect_from_http_to_https_is_followed_and_never_the_reverse(
 
 @pytest.mark.parametrize("fault", [says(403), says(500), says(200, b"{}"), web_page, lost_request, to("/v1/again")])
 def test_a_failed_revocation_is_ignored(source: Make, fault: Fault) -> None:
-    """V5."""
+    """vault.5."""
     with FakeVault(revoke=fault) as server:
         assert source(server.address).read(PLENTY) == CREDENTIALS
 
 
 @pytest.mark.parametrize("fault", [silence, drips])
 def test_the_revocation_takes_at_most_five_seconds(source: Make, monkeypatch: pytest.MonkeyPatch, fault: Fault) -> None:
-    """V5: 5 s of however much is left."""
+    """vault.5: 5 s of however much is left."""
     assert client.REVOKE_TIMEOUT == 5
     monkeypatch.setattr(client, "REVOKE_TIMEOUT", 0.2)
     with FakeVault(revoke=fault) as server:
@@ -814,7 +814,7 @@ def test_the_revocation_takes_at_most_five_seconds(source: Make, monkeypatch: py
 
 
 def test_a_redirect_does_not_extend_the_time_of_the_revocation(source: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """V5: 5 s in all."""
+    """vault.5: 5 s in all."""
     limits: list[float] = []
     send = client._Adapter._send
 
@@ -838,15 +838,15 @@ def test_a_redirect_does_not_extend_the_time_of_the_revocation(source: Make, mon
 
 
 def test_a_request_has_ten_seconds_to_connect_and_ten_for_the_response() -> None:
-    """V4."""
+    """vault.4."""
     assert (client.CONNECT_TIMEOUT, client.READ_TIMEOUT, client._Adapter.max_seconds) == (10, 10, 20)
 
 
-# V6, and what is imported
+# vault.6, and what is imported
 
 
 def test_a_malformed_variable_is_an_error_before_anything_else_is_checked(source: Make, approle: Path) -> None:
-    """V6: even a source that would be absent."""
+    """vault.6: even a source that would be absent."""
     approle.rename(approle.with_name("away"))
     with FakeVault() as server:
         read = source(server.address, environment={"VAULT_SKIP_VERIFY": "canary"}).read

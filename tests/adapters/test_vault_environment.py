@@ -1,4 +1,4 @@
-"""V6: a malformed VAULT_* variable refuses the source by its name; a well-formed one, or an empty one, does nothing."""
+"""vault.6: a malformed VAULT_* variable fails the source and is named; a well-formed or empty one does nothing."""
 
 from __future__ import annotations
 
@@ -118,31 +118,31 @@ def rows(table: Mapping[str, list[str]]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "value"), rows(WELL_FORMED))
 def test_a_well_formed_value_is_accepted(name: str, value: str) -> None:
-    """V6."""
+    """vault.6."""
     check_environment({name: value})
 
 
 @pytest.mark.parametrize(("name", "value"), rows(MALFORMED))
 def test_a_malformed_value_refuses_the_source_by_name_and_is_never_quoted(name: str, value: str) -> None:
-    """V6, F9."""
+    """vault.6, cli.9."""
     assert name in refusal({name: value})
 
 
 @pytest.mark.parametrize("name", [*MALFORMED, "VAULT_CLIENT_CERT", "VAULT_CLIENT_KEY", "VAULT_CACERT", "VAULT_CAPATH"])
 def test_an_empty_value_counts_as_unset(name: str) -> None:
-    """V6."""
+    """vault.6."""
     check_environment({name: ""})
 
 
 def test_variables_that_the_client_does_not_parse_are_ignored() -> None:
-    """V6: a namespace, a token, a wrapping's time and another program's variables may be anything."""
+    """vault.6: a namespace, a token, a wrapping's time and another program's variables may be anything."""
     check_environment(
         {"VAULT_NAMESPACE": "//", "VAULT_TOKEN": "\n", "VAULT_WRAP_TTL": "x", "VAULT_FORMAT": "%", "A": ":"}
     )
 
 
 def test_of_two_names_for_the_same_setting_the_first_counts() -> None:
-    """V6: `VAULT_PROXY_ADDR, else VAULT_HTTP_PROXY; VAULT_AGENT_ADDR, else VAULT_ADDR`."""
+    """vault.6: `VAULT_PROXY_ADDR, else VAULT_HTTP_PROXY; VAULT_AGENT_ADDR, else VAULT_ADDR`."""
     check_environment({"VAULT_PROXY_ADDR": "http://p", "VAULT_HTTP_PROXY": ":bad"})
     check_environment({"VAULT_AGENT_ADDR": "http://a", "VAULT_ADDR": ":bad"})
     assert "VAULT_HTTP_PROXY" in refusal({"VAULT_PROXY_ADDR": "", "VAULT_HTTP_PROXY": ":bad"})
@@ -153,18 +153,18 @@ def test_of_two_names_for_the_same_setting_the_first_counts() -> None:
 
 
 def test_a_certificate_with_its_key_is_accepted(pair: Pair) -> None:
-    """V6."""
+    """vault.6."""
     check_environment({"VAULT_CLIENT_CERT": str(pair.certificate), "VAULT_CLIENT_KEY": str(pair.key)})
 
 
 @pytest.mark.parametrize("name", ["VAULT_CLIENT_CERT", "VAULT_CLIENT_KEY"])
 def test_a_certificate_without_a_key_is_refused_and_vice_versa(pair: Pair, name: str) -> None:
-    """V6."""
+    """vault.6."""
     assert refusal({name: str(pair.certificate)}).endswith(f"only one is: {name}")
 
 
 def test_files_that_are_not_a_key_pair_are_refused(pair: Pair, authority: CertificateAuthority, tmp_path: Path) -> None:
-    """V6."""
+    """vault.6."""
     other = authority.issue("other", tmp_path)
     for certificate, key in [(pair.certificate, other.key), (pair.key, pair.certificate), (pair.key, pair.key)]:
         said = refusal({"VAULT_CLIENT_CERT": str(certificate), "VAULT_CLIENT_KEY": str(key)})
@@ -172,7 +172,7 @@ def test_files_that_are_not_a_key_pair_are_refused(pair: Pair, authority: Certif
 
 
 def test_an_encrypted_key_is_refused_without_a_prompt(pair: Pair) -> None:
-    """V6: no terminal is waited for."""
+    """vault.6: no terminal is waited for."""
     key = load_pem_private_key(pair.key.read_bytes(), None)
     locked = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"phrase"))
     pair.key.write_bytes(locked)
@@ -183,7 +183,7 @@ def test_an_encrypted_key_is_refused_without_a_prompt(pair: Pair) -> None:
 
 @pytest.mark.parametrize("name", ["VAULT_CLIENT_CERT", "VAULT_CLIENT_KEY"])
 def test_a_client_file_that_cannot_be_read_is_refused(pair: Pair, tmp_path: Path, name: str) -> None:
-    """V6: a FIFO does not hang it."""
+    """vault.6: a FIFO does not hang it."""
     os.mkfifo(tmp_path / "fifo")
     for bad in (tmp_path / "missing", tmp_path, tmp_path / "fifo"):
         both = {"VAULT_CLIENT_CERT": str(pair.certificate), "VAULT_CLIENT_KEY": str(pair.key), name: str(bad)}
@@ -194,7 +194,7 @@ def test_a_client_file_that_cannot_be_read_is_refused(pair: Pair, tmp_path: Path
 
 
 def test_pem_certificates_are_accepted(authority: CertificateAuthority, tmp_path: Path) -> None:
-    """V6."""
+    """vault.6."""
     pem = authority.certificate.decode()
     (tmp_path / "roots").mkdir()
     (tmp_path / "roots" / "deeper").mkdir()
@@ -210,7 +210,7 @@ def test_pem_certificates_are_accepted(authority: CertificateAuthority, tmp_path
 
 
 def test_a_broken_certificate_beside_a_valid_one_is_accepted(authority: CertificateAuthority) -> None:
-    """V6: Go passes over it."""
+    """vault.6: Go passes over it."""
     broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
     check_environment({"VAULT_CACERT_BYTES": broken + authority.certificate.decode() + broken})
     assert "VAULT_CACERT_BYTES" in refusal({"VAULT_CACERT_BYTES": broken})
@@ -219,7 +219,7 @@ def test_a_broken_certificate_beside_a_valid_one_is_accepted(authority: Certific
 
 @pytest.mark.parametrize("name", ["VAULT_CACERT", "VAULT_CAPATH"])
 def test_a_file_without_a_certificate_is_refused(tmp_path: Path, name: str, pair: Pair) -> None:
-    """V6."""
+    """vault.6."""
     (tmp_path / "empty").touch()
     os.mkfifo(tmp_path / "fifo")
     for bad in (tmp_path / "missing", tmp_path / "empty", pair.key, tmp_path / "fifo"):
@@ -227,12 +227,12 @@ def test_a_file_without_a_certificate_is_refused(tmp_path: Path, name: str, pair
 
 
 def test_a_directory_as_vault_cacert_is_refused(tmp_path: Path) -> None:
-    """V6."""
+    """vault.6."""
     assert "VAULT_CACERT has no readable PEM certificate" in refusal({"VAULT_CACERT": str(tmp_path)})
 
 
 def test_every_file_in_vault_capath_must_have_a_certificate(authority: CertificateAuthority, tmp_path: Path) -> None:
-    """V6."""
+    """vault.6."""
     roots = tmp_path / "roots"
     roots.mkdir()
     check_environment({"VAULT_CAPATH": str(roots)})
@@ -246,7 +246,7 @@ def test_every_file_in_vault_capath_must_have_a_certificate(authority: Certifica
 
 
 def test_of_three_names_for_the_ca_the_first_counts(authority: CertificateAuthority, tmp_path: Path) -> None:
-    """V6: `VAULT_CACERT, else VAULT_CACERT_BYTES, else VAULT_CAPATH`."""
+    """vault.6: `VAULT_CACERT, else VAULT_CACERT_BYTES, else VAULT_CAPATH`."""
     good = str(authority.write(tmp_path))
     check_environment({"VAULT_CACERT": good, "VAULT_CACERT_BYTES": "bad", "VAULT_CAPATH": "/missing"})
     check_environment({"VAULT_CACERT_BYTES": authority.certificate.decode(), "VAULT_CAPATH": "/missing"})

@@ -23,7 +23,7 @@ def test_an_error_of_the_work_is_raised() -> None:
 
 
 def test_a_time_out_names_the_step_and_the_limit() -> None:
-    """S5"""
+    """s3.11"""
     deadline = Deadline(monotonic(), 0.05)
     never = threading.Event()
 
@@ -39,7 +39,7 @@ def test_a_time_out_names_the_step_and_the_limit() -> None:
 
 
 def test_a_source_that_hangs_is_a_credentials_error() -> None:
-    """C6"""
+    """creds.6"""
     deadline = Deadline(monotonic(), 0.05)
     never = threading.Event()
 
@@ -54,7 +54,7 @@ def test_a_source_that_hangs_is_a_credentials_error() -> None:
 
 
 def test_time_before_the_work_counts() -> None:
-    """S5: from the start of the process"""
+    """s3.11: from the start of the process"""
     deadline = Deadline(monotonic() - 100, 60)
     never = threading.Event()
     assert deadline.remaining() < -39
@@ -66,7 +66,7 @@ def test_time_before_the_work_counts() -> None:
 
 
 def test_the_longest_possible_limit_works() -> None:
-    """F2"""
+    """cli.2"""
     assert Deadline(monotonic(), (2**63 - 1) / 10**9).run(lambda: 5) == 5
 
 

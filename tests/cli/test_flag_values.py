@@ -1,4 +1,4 @@
-"""The values of flags: Go's durations, unsigned numbers and booleans (F1, F2)."""
+"""The values of flags: Go's durations, unsigned numbers and booleans (cli.1, cli.2)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def as_text(nanoseconds: int) -> str:
     ],
 )
 def test_durations_parse_as_in_go(text: str, seconds: float) -> None:
-    """F2"""
+    """cli.2"""
     assert goflag.duration(text) == seconds
 
 
@@ -59,7 +59,7 @@ def test_durations_parse_as_in_go(text: str, seconds: float) -> None:
     ],
 )  # fmt: skip
 def test_other_texts_are_not_durations(text: str) -> None:
-    """F2"""
+    """cli.2"""
     with pytest.raises(UsageError):
         goflag.duration(text)
 
@@ -96,7 +96,7 @@ def test_only_digits_and_units_make_a_duration(text: str) -> None:
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 30))
 def test_unsigned_numbers_may_have_leading_zeros(number: int, zeros: int) -> None:
-    """F2"""
+    """cli.2"""
     assert goflag.unsigned("0" * zeros + str(number)) == number
 
 
@@ -120,13 +120,13 @@ def test_zero_is_not_positive(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["1", "t", "T", "TRUE", "true", "True"])
 def test_go_spellings_of_true(text: str) -> None:
-    """F1"""
+    """cli.1"""
     assert goflag.boolean(text) is True
 
 
 @pytest.mark.parametrize("text", ["0", "f", "F", "FALSE", "false", "False"])
 def test_go_spellings_of_false(text: str) -> None:
-    """F1"""
+    """cli.1"""
     assert goflag.boolean(text) is False
 
 

@@ -1,4 +1,4 @@
-"""Parsing flags as Go's package `flag` does (F1)."""
+"""Parsing flags as Go's package `flag` does (cli.1)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def parsed(line: str, **env: str) -> CommandLine:
 def test_flags_end_at_the_first_positional_or_two_hyphens(
     line: str, name: str | None, *, probe: bool, positionals: str
 ) -> None:
-    """F1"""
+    """cli.1"""
     result = parsed(line)
     assert (result.get(NAME), result[PROBE]) == (name, probe)
     assert result.positionals == positionals.split()
@@ -66,7 +66,7 @@ def test_an_empty_word_is_a_positional() -> None:
 
 
 def test_the_last_value_counts_and_all_can_be_had() -> None:
-    """F1"""
+    """cli.1"""
     result = parsed("-marker a -keep 1 -marker=b -keep 2")
     assert (result[KEEP], result[MARKER]) == (2, b"b")
     assert result.every(MARKER) == [b"a", b"b"]
@@ -84,7 +84,7 @@ def test_a_flag_is_set_if_it_differs_from_its_default(line: str, *, is_set: bool
 
 
 def test_a_variable_stands_in_for_a_flag() -> None:
-    """E1"""
+    """env.1"""
     assert parsed("", EPOCH="7")[EPOCH] == 7
     assert parsed("-epoch 8", EPOCH="x")[EPOCH] == 8
     with pytest.raises(UsageError, match=r"^-epoch or EPOCH: not an unsigned decimal number: x$"):
@@ -120,6 +120,6 @@ def test_a_mistake_is_named(line: str, why: str) -> None:
 
 @pytest.mark.parametrize("line", ["-h", "-help", "--help", "--h", "-help=false", "-name value -h -x", "-h one"])
 def test_help_ends_the_parsing(line: str) -> None:
-    """F8"""
+    """cli.8"""
     with pytest.raises(HelpRequested):
         parsed(line)

@@ -1,4 +1,4 @@
-"""Help shows what the tables of verbs and flags hold (F8)."""
+"""Help shows what the tables of verbs and flags hold (cli.8)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EACH_VERB = pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 
 @pytest.mark.parametrize("line", [("help",), ("-h",), ("--help",), ("-help",), ("help", "-h"), ("help", "help")])
 def test_help_shows_every_verb_variable_and_status(line: tuple[str, ...]) -> None:
-    """F8"""
+    """cli.8"""
     result = call(*line)
     assert (result.status, result.err) == (0, b"")
     text = result.out.decode()
@@ -32,7 +32,7 @@ def test_help_shows_every_verb_variable_and_status(line: tuple[str, ...]) -> Non
 
 @EACH_VERB
 def test_help_of_a_verb_shows_its_usage_flags_statuses_and_example(verb: Verb) -> None:
-    """F8, F3, F5"""
+    """cli.8, cli.3, cli.5"""
     result = call("help", verb.name)
     assert (result.status, result.err) == (0, b"")
     text = result.out.decode()
@@ -50,7 +50,7 @@ def test_help_of_a_verb_shows_its_usage_flags_statuses_and_example(verb: Verb) -
 
 @EACH_VERB
 def test_the_example_of_a_verb_is_a_correct_command_line(verb: Verb) -> None:
-    """F8"""
+    """cli.8"""
     words = verb.example.removeprefix("SAVE=$(").partition(")")[0].removesuffix(" &").split()
     assert words[:2] == ["publish", verb.name]
     line = goflag.parse(verb.flags, words[2:], {})
@@ -58,14 +58,14 @@ def test_the_example_of_a_verb_is_a_correct_command_line(verb: Verb) -> None:
 
 
 def test_every_variable_of_a_flag_is_explained() -> None:
-    """E1, F8"""
+    """env.1, cli.8"""
     assert {flag.variable for verb in VERBS for flag in verb.flags} - {""} == {flag.variable for flag, _ in VARIABLES}
 
 
 @EACH_VERB
 @pytest.mark.parametrize("flag", ["-h", "-help", "--help"])
 def test_the_help_flag_may_stand_anywhere_among_the_flags(verb: Verb, flag: str) -> None:
-    """F8"""
+    """cli.8"""
     text = call("help", verb.name).out
     assert call(verb.name, flag) == (0, text, b"")
     assert call(verb.name, "-checkpoint", "gs://b/p", flag, "-nonsense") == (0, text, b"")

@@ -105,8 +105,8 @@ def test_each_verb_does_its_work(seaweedfs: KeyedServer, tmp_path: Path) -> None
         ("secret:/dev/null", "secret:/dev/null: "),
     ],
 )
-def test_what_is_wrong_with_the_credentials_says_so_first(creds: str, why: str) -> None:
-    """C4, C6, probe.1"""
+def test_credential_errors_start_with_credentials(creds: str, why: str) -> None:
+    """creds.4, creds.6, probe.1"""
     for verb in ("resolve", "prune", "probe"):
         result = run(verb, "-checkpoint", "s3://bucket/run", "-creds", creds)
         assert (result.status, result.out) == (1, b"")
@@ -119,8 +119,8 @@ def test_what_is_wrong_with_the_credentials_says_so_first(creds: str, why: str) 
     ("creds", "why"), [("bogus", "-creds item 1 has no colon"), ("file:/x", "out of time (-timeout 1e-09s)")]
 )
 @pytest.mark.parametrize("verb", ["resolve", "watch"])
-def test_however_little_time_there_is_the_list_comes_first(verb: str, creds: str, why: str) -> None:
-    """C6: and before a source is asked nothing is about the store"""
+def test_a_wrong_creds_list_is_reported_even_without_time(verb: str, creds: str, why: str) -> None:
+    """creds.6: and before a source is asked nothing is about the store"""
     words = ("-framework", "hf", "-epoch", "3", "-attempt", "a") if verb == "watch" else ()
     result = run(verb, "-checkpoint", "s3://bucket/run", "-creds", creds, "-timeout", "1ns", *words)
     assert (result.status, result.out) == (1, b"")
@@ -133,8 +133,8 @@ TOKEN = "TOKENCANARY/ab+cd=="
 
 
 @pytest.mark.parametrize("spelled", [TOKEN, "TOKENCANARY%2Fab%2bcd=%3D", "TOKENCANARY\\/ab\\u002bcd=="])
-def test_a_secret_that_the_store_echoes_is_not_shown(job: Job, spelled: str) -> None:
-    """F9: as the name of an object, and in its words"""
+def test_a_secret_echoed_by_the_store_is_not_shown(job: Job, spelled: str) -> None:
+    """cli.9: as the name of an object, and in its words"""
     (job.folder / "creds" / "session_token").write_text(TOKEN)
     page = "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>{}</Key></Contents></ListBucketResult>"
     job.wire.spoil("GET", answers(page.format(f"{job.place.root.prefix}/pub/{spelled}")))
@@ -146,8 +146,8 @@ def test_a_secret_that_the_store_echoes_is_not_shown(job: Job, spelled: str) -> 
         assert "…" in result.notes[0]
 
 
-def test_a_secret_from_before_a_renewal_is_not_shown(job: Job) -> None:
-    """F9, S6"""
+def test_a_secret_from_before_a_refresh_is_not_shown(job: Job) -> None:
+    """cli.9, s3.12"""
     job.save(1)
     (job.folder / "creds" / "session_token").write_text(TOKEN)
     with job.watch("-interval", "1h") as process:
@@ -162,22 +162,22 @@ def test_a_secret_from_before_a_renewal_is_not_shown(job: Job) -> None:
 
 
 def test_a_relative_source_is_below_the_working_directory(job: Job) -> None:
-    """C7"""
+    """creds.7"""
     line = ("resolve", "-checkpoint", job.place.url, "-creds", "file:creds")
     assert run(*line, cwd=job.folder) == Result(0, b"", b"")
     assert "no credentials found" in run(*line, cwd="/").notes[0]
 
 
-def test_the_first_source_that_answers_is_named(seaweedfs: KeyedServer, tmp_path: Path) -> None:
-    """C4, probe.4"""
+def test_probe_names_the_first_source_that_answers(seaweedfs: KeyedServer, tmp_path: Path) -> None:
+    """creds.4, probe.4"""
     source = private_directory(tmp_path / "creds", seaweedfs)
     url = make_place(seaweedfs).url
     result = run("probe", "-checkpoint", url, "-creds", f"secret:/does/not/exist,{source}")
     assert result == Result(0, f"probed {url} with the credentials of {source}\n".encode(), b"")
 
 
-def test_what_the_store_says_starts_with_the_store(job: Job) -> None:
-    """S7, F9"""
+def test_store_errors_start_with_store(job: Job) -> None:
+    """s3.13, cli.9"""
     job.wire.spoil_all("GET", says(403, "AccessDenied"))
     (note,) = job.run("resolve").notes
     assert note.startswith("store: ")
@@ -186,15 +186,15 @@ def test_what_the_store_says_starts_with_the_store(job: Job) -> None:
     assert note.startswith("store: probe: ")
 
 
-def test_a_foreign_name_in_the_log_is_no_fault_of_the_store(job: Job) -> None:
-    """L4, resolve.3"""
+def test_a_foreign_name_in_the_log_is_not_a_store_error(job: Job) -> None:
+    """layout.4, resolve.3"""
     job.place.fill("pub/foreign")
     result = job.run("resolve")
     assert (result.status, result.out) == (1, b"")
     assert "foreign" in result.notes[0]
 
 
-def test_a_save_that_is_not_there_or_not_below_the_root_fails(job: Job) -> None:
+def test_a_save_that_is_missing_or_outside_the_root_fails(job: Job) -> None:
     """publish.1, publish.2"""
     for save in (f"{job.place.url}/exec/none", job.place.url, "s3://other/run/x", "/data/x", job.place.url + "-2/x"):
         result = job.run("publish", "-epoch", "1", save, "5")
@@ -206,8 +206,8 @@ def test_a_save_that_is_not_there_or_not_below_the_root_fails(job: Job) -> None:
     ("verb", "step", "fault"),
     [("resolve", "list pub/", silence), ("resolve", "list pub/", drips), ("probe", "probe: write", silence)],
 )
-def test_a_verb_ends_when_its_time_is_over(job: Job, verb: str, step: str, fault: Fault) -> None:
-    """S5: with the step and the limit"""
+def test_a_verb_ends_at_its_timeout(job: Job, verb: str, step: str, fault: Fault) -> None:
+    """s3.11: with the step and the limit"""
     for method in ("GET", "PUT"):
         job.wire.spoil_all(method, fault)
     result = job.run(verb, "-timeout", "4s")
@@ -264,8 +264,8 @@ def behind_door(door: Door, server: S3Server, folder: Path) -> tuple[Place, tupl
     return place, ("-checkpoint", place.url, "-creds", source)
 
 
-def test_a_store_that_is_not_there_is_tried_for_a_tenth_of_the_time(door: Door, moto: S3Server, tmp_path: Path) -> None:
-    """S2"""
+def test_an_unreachable_store_is_retried_for_a_tenth_of_the_timeout(door: Door, moto: S3Server, tmp_path: Path) -> None:
+    """s3.8"""
     _, flags = behind_door(door, moto, tmp_path)
     began = monotonic()
     result = run("resolve", *flags, "-timeout", "20s")
@@ -275,8 +275,8 @@ def test_a_store_that_is_not_there_is_tried_for_a_tenth_of_the_time(door: Door, 
     assert monotonic() - began > 2
 
 
-def test_a_watch_outlives_a_store_that_is_not_there_for_longer(door: Door, moto: S3Server, tmp_path: Path) -> None:
-    """S2"""
+def test_a_watch_survives_a_longer_outage_of_the_store(door: Door, moto: S3Server, tmp_path: Path) -> None:
+    """s3.8"""
     place, flags = behind_door(door, moto, tmp_path)
     place.fill("exec/a/checkpoint-1/trainer_state.json", body=b'{"global_step": 1}')
     line = ("-framework", "hf", "-epoch", "3", "-attempt", "a", "-timeout", "20s")
@@ -289,8 +289,8 @@ def test_a_watch_outlives_a_store_that_is_not_there_for_longer(door: Door, moto:
         assert process.wait(60) == 0
 
 
-def test_a_watch_renews_its_credentials_and_says_so(job: Job) -> None:
-    """S6"""
+def test_a_watch_refreshes_its_credentials_and_logs_it(job: Job) -> None:
+    """s3.12"""
     save = job.save(1)
     job.wire.spoil("PUT", EXPIRED)
     with job.watch("-interval", "1h") as process:
@@ -309,8 +309,8 @@ def test_a_watch_renews_its_credentials_and_says_so(job: Job) -> None:
         ]
 
 
-def test_a_key_that_is_rotated_on_disk_and_at_the_store_is_picked_up(seaweedfs: KeyedServer, tmp_path: Path) -> None:
-    """S6: InvalidAccessKeyId for real"""
+def test_a_key_rotated_on_disk_and_at_the_store_is_picked_up(seaweedfs: KeyedServer, tmp_path: Path) -> None:
+    """s3.12: InvalidAccessKeyId for real"""
     place = make_place(seaweedfs)
     old, new = seaweedfs.add_key(), seaweedfs.add_key()
     source = private_directory(tmp_path / "creds", seaweedfs, key=old)
@@ -329,8 +329,8 @@ def test_a_key_that_is_rotated_on_disk_and_at_the_store_is_picked_up(seaweedfs: 
             assert noted(process)[0].startswith("the store rejected the credentials (InvalidAccessKeyId)")
 
 
-def test_a_watch_whose_renewed_credentials_are_refused_too_fails(job: Job) -> None:
-    """S6"""
+def test_a_watch_fails_if_refreshed_credentials_are_rejected_too(job: Job) -> None:
+    """s3.12"""
     job.save(1)
     job.wire.spoil("PUT", EXPIRED, EXPIRED)
     with job.watch() as process:
@@ -341,8 +341,8 @@ def test_a_watch_whose_renewed_credentials_are_refused_too_fails(job: Job) -> No
         assert "ExpiredToken" in notes[2]
 
 
-def test_a_watch_that_no_source_answers_any_more_fails(job: Job) -> None:
-    """S6"""
+def test_a_watch_fails_if_no_source_answers_any_more(job: Job) -> None:
+    """s3.12"""
     job.save(1)
     with job.watch("-interval", "1h") as process:
         assert b"step 1, " in said(process)
@@ -355,7 +355,7 @@ def test_a_watch_that_no_source_answers_any_more_fails(job: Job) -> None:
 
 @pytest.mark.parametrize(("field", "value"), [("endpoint", "http://127.0.0.1:9"), ("region", "eu-west-1")])
 def test_a_watch_does_not_move_to_another_store(job: Job, field: str, value: str) -> None:
-    """S6"""
+    """s3.12"""
     job.save(1)
     with job.watch("-interval", "1h") as process:
         assert b"step 1, " in said(process)
@@ -366,8 +366,8 @@ def test_a_watch_does_not_move_to_another_store(job: Job, field: str, value: str
         assert noted(process)[1].startswith(f"credentials: file:{job.folder}/creds: its {field} differs")
 
 
-def test_other_verbs_fail_on_the_first_refusal(job: Job) -> None:
-    """S6"""
+def test_other_verbs_fail_on_the_first_rejection(job: Job) -> None:
+    """s3.12"""
     job.wire.spoil("GET", EXPIRED)
     result = job.run("resolve")
     assert (result.status, result.out) == (1, b"")
@@ -375,8 +375,8 @@ def test_other_verbs_fail_on_the_first_refusal(job: Job) -> None:
     assert len(job.wire.asked) == 1
 
 
-def test_every_scan_has_its_own_time_and_the_one_that_exceeds_it_ends_the_watch(job: Job) -> None:
-    """S5, F3"""
+def test_each_scan_has_its_own_timeout_and_exceeding_it_ends_the_watch(job: Job) -> None:
+    """s3.11, cli.3"""
     began = monotonic()
     with job.watch("-interval", "10ms", "-timeout", "5s") as process:
         step = 0
@@ -389,7 +389,7 @@ def test_every_scan_has_its_own_time_and_the_one_that_exceeds_it_ends_the_watch(
         assert noted(process) == ["store: list exec/a/: out of time (-timeout 5s)"]
 
 
-def test_a_second_signal_ends_a_watch_that_waits_for_the_store(job: Job) -> None:
+def test_a_second_signal_ends_a_watch_waiting_for_the_store(job: Job) -> None:
     """watch.6"""
     job.save(1)
     with job.watch("-interval", "1h") as process:
@@ -403,7 +403,7 @@ def test_a_second_signal_ends_a_watch_that_waits_for_the_store(job: Job) -> None
         assert process.wait(60) == -signal.SIGTERM
 
 
-def test_resolve_asks_for_the_log_and_nothing_else(job: Job) -> None:
+def test_resolve_only_lists_the_log(job: Job) -> None:
     """resolve.2"""
     job.run("resolve")
     (asked,) = job.wire.asked
@@ -411,8 +411,8 @@ def test_resolve_asks_for_the_log_and_nothing_else(job: Job) -> None:
     assert asked.query["prefix"] == f"{job.place.root.prefix}/pub/"
 
 
-def test_a_folder_of_many_digits_is_passed_over_however_the_interpreter_is_set_up(job: Job) -> None:
-    """E2"""
+def test_a_folder_of_many_digits_is_skipped_whatever_the_interpreter_settings(job: Job) -> None:
+    """env.2"""
     job.place.fill(f"exec/a/checkpoint-{'1' * 700}/trainer_state.json")
     job.save(1)
     with job.watch(PYTHONINTMAXSTRDIGITS="640") as process:

@@ -48,7 +48,7 @@ def nowhere() -> Iterator[int]:
 
 
 def test_a_result_that_cannot_be_written_is_an_error(nowhere: int) -> None:
-    """F7"""
+    """cli.7"""
     full = os.open("/dev/full", os.O_WRONLY)
     with pytest.raises(OutputError, match="cannot write to stdout: No space left on device"):
         Output(full, nowhere).print_result(b"answer")
@@ -63,7 +63,7 @@ def test_a_log_line_that_cannot_be_written_is_ignored(nowhere: int) -> None:
 
 
 def test_an_error_on_closing_stdout_is_an_error(nowhere: int) -> None:
-    """F7: a full disk behind NFS shows when the file is closed."""
+    """cli.7: a full disk behind NFS shows when the file is closed."""
     descriptor = os.dup(nowhere)
     output = Output(descriptor, nowhere)
     output.print_result(b"answer")
@@ -95,7 +95,7 @@ def test_a_result_waits_for_a_full_pipe(nowhere: int, tmp_path: Path) -> None:
 
 
 def test_a_log_line_is_one_printable_line() -> None:
-    """F5"""
+    """cli.5"""
     controls = "".join(map(chr, (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)))
     assert len(escape(controls).decode().splitlines()) == 1
     assert escape(controls).decode().isprintable()
@@ -103,7 +103,7 @@ def test_a_log_line_is_one_printable_line() -> None:
 
 
 def test_a_log_line_keeps_bytes_that_are_not_utf_8() -> None:
-    """L3"""
+    """layout.3"""
     assert escape("é\udcff") == b"\xc3\xa9\xff"
     # A byte of C1 outside UTF-8 would still control a terminal.
     assert escape("\udc9b31m") == rb"\x9b31m"
@@ -111,7 +111,7 @@ def test_a_log_line_keeps_bytes_that_are_not_utf_8() -> None:
 
 
 def test_no_registered_secret_reaches_stderr(tmp_path: Path, nowhere: int, terminal: Terminal) -> None:
-    """F9: neither in a log line nor in progress, and older secrets too"""
+    """cli.9: neither in a log line nor in progress, and older secrets too"""
     err = tmp_path / "err"
     with err.open("wb") as stderr:
         output = Output(nowhere, stderr.fileno())

@@ -53,14 +53,14 @@ def at(root: Path, line: tuple[str, ...]) -> list[str]:
     return [word.replace("ROOT", str(root)) for word in line]
 
 
-def test_the_program_says_its_version() -> None:
-    """F8"""
+def test_the_program_prints_its_version() -> None:
+    """cli.8"""
     for line in ("-version", "--version"):
         assert run(line) == Result(0, f"publish {__version__}\n".encode(), b"")
 
 
-def test_a_root_whose_dots_follow_a_link_is_looked_for_where_it_leads(root: Path) -> None:
-    """R4, resolve.3: else a job would start from step 0 beside its saves."""
+def test_dots_after_a_link_in_the_root_go_where_the_link_leads(root: Path) -> None:
+    """root.4, resolve.3: else a job would start from step 0 beside its saves."""
     (root.parent / "elsewhere" / "root").mkdir(parents=True)
     (root.parent / "elsewhere" / "link").symlink_to(root)
     given = root.parent / "elsewhere" / "link" / ".." / "root"
@@ -69,8 +69,8 @@ def test_a_root_whose_dots_follow_a_link_is_looked_for_where_it_leads(root: Path
 
 
 @pytest.mark.parametrize("count", [2, 20, 25])
-def test_each_foreign_name_in_the_log_is_a_line_up_to_twenty(root: Path, count: int) -> None:
-    """L4, F5"""
+def test_up_to_twenty_foreign_names_in_the_log_are_listed(root: Path, count: int) -> None:
+    """layout.4, cli.5"""
     for number in range(count):
         (root / "pub" / f"foreign{number:02}").touch()
     notes = run("resolve", "-checkpoint", root).notes
@@ -80,8 +80,8 @@ def test_each_foreign_name_in_the_log_is_a_line_up_to_twenty(root: Path, count: 
     assert notes == told + [f"and {count - 20} more"] * (count > 20)
 
 
-def test_a_blocked_signal_is_heard(root: Path) -> None:
-    """F5, watch.6: whoever starts a watch may have blocked signals for a moment of its own."""
+def test_a_blocked_signal_still_ends_the_program(root: Path) -> None:
+    """cli.5, watch.6: whoever starts a watch may have blocked signals for a moment of its own."""
     block = (
         "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, {2, 15}); os.execv(sys.argv[1], sys.argv[1:])"
     )
@@ -104,8 +104,8 @@ def test_a_blocked_signal_is_heard(root: Path) -> None:
         assert process.wait(60) == 0
 
 
-def test_the_first_process_of_a_container_ends_by_a_signal_too(root: Path) -> None:
-    """F5, watch.6: there the kernel spares it the default actions."""
+def test_a_signal_ends_the_first_process_of_a_container(root: Path) -> None:
+    """cli.5, watch.6: there the kernel spares it the default actions."""
     os.mkfifo(root / "saves/checkpoint-5/x")
     line = [
         "watch",
@@ -128,15 +128,15 @@ def test_the_first_process_of_a_container_ends_by_a_signal_too(root: Path) -> No
         assert process.wait(60) == 0
 
 
-def test_it_runs_as_a_module_too(root: Path) -> None:
+def test_the_program_runs_as_a_module(root: Path) -> None:
     line = [sys.executable, "-m", "publish", "resolve", "-checkpoint", str(root)]
     result = subprocess.run(line, env=CLEAN, capture_output=True, check=True)
     assert result.stdout == f"{root}/exec/b\n".encode()
 
 
 @pytest.mark.parametrize("line", EVERY_ANSWER)
-def test_an_answer_on_a_full_disk_is_a_failure(root: Path, line: tuple[str, ...]) -> None:
-    """F7"""
+def test_a_result_on_a_full_disk_is_a_failure(root: Path, line: tuple[str, ...]) -> None:
+    """cli.7"""
     with Path("/dev/full").open("wb") as full:
         result = run(*at(root, line), stdout=full)
     assert result.status == 1
@@ -144,8 +144,8 @@ def test_an_answer_on_a_full_disk_is_a_failure(root: Path, line: tuple[str, ...]
 
 
 @pytest.mark.parametrize("line", EVERY_ANSWER)
-def test_an_answer_into_a_closed_pipe_is_a_failure(root: Path, line: tuple[str, ...]) -> None:
-    """F7"""
+def test_a_result_into_a_closed_pipe_is_a_failure(root: Path, line: tuple[str, ...]) -> None:
+    """cli.7"""
     here, there = os.pipe()
     os.close(here)
     result = run(*at(root, line), stdout=there)
@@ -155,8 +155,8 @@ def test_an_answer_into_a_closed_pipe_is_a_failure(root: Path, line: tuple[str, 
 
 
 @pytest.mark.parametrize("line", EVERY_ANSWER)
-def test_an_answer_to_a_closed_stdout_is_a_failure_and_lands_nowhere(root: Path, line: tuple[str, ...]) -> None:
-    """F7"""
+def test_a_result_for_a_closed_stdout_is_a_failure_and_is_written_nowhere(root: Path, line: tuple[str, ...]) -> None:
+    """cli.7"""
     shell = ["/bin/sh", "-c", 'exec "$0" "$@" >&-', PROGRAM, *at(root, line)]
     result = subprocess.run(shell, env=CLEAN, stderr=subprocess.PIPE, check=False)
     assert result.returncode == 1
@@ -164,8 +164,8 @@ def test_an_answer_to_a_closed_stdout_is_a_failure_and_lands_nowhere(root: Path,
     assert all(entry.stat().st_size == 0 for entry in (root / "pub").iterdir())
 
 
-def test_nothing_lands_in_an_entry_when_every_stream_is_closed(root: Path) -> None:
-    """F7"""
+def test_nothing_is_written_to_an_entry_if_every_stream_is_closed(root: Path) -> None:
+    """cli.7"""
     line = at(root, ("publish", "-checkpoint", "ROOT", "-epoch", "9", "ROOT/exec/a", "9"))
     for _ in range(2):
         shell = ["/bin/sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', PROGRAM, *line]
@@ -175,8 +175,8 @@ def test_nothing_lands_in_an_entry_when_every_stream_is_closed(root: Path) -> No
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_no_file_or_connection_gets_the_number_of_a_closed_stream(closed: str) -> None:
-    """F7: what is meant for stdout would land in it"""
+def test_no_file_or_connection_reuses_the_descriptor_of_a_closed_stream(closed: str) -> None:
+    """cli.7: what is meant for stdout would land in it"""
     child = """
 import os
 from publish.__main__ import _reserve_std_fds
@@ -187,7 +187,7 @@ os._exit(os.open(os.devnull, os.O_WRONLY))
     assert subprocess.run(shell, env=CLEAN, check=False).returncode > 2
 
 
-def test_a_stderr_that_takes_nothing_changes_no_status(root: Path) -> None:
+def test_an_unwritable_stderr_does_not_change_the_status(root: Path) -> None:
     line = at(root, ("publish", "-checkpoint", "ROOT", "-epoch", "1", "ROOT/exec/a", "1"))
     with Path("/dev/full").open("wb") as full:
         assert run(*line, stderr=full).status == 0
@@ -202,8 +202,8 @@ def test_a_wrong_root_leaves_stdout_empty(tmp_path: Path) -> None:
     assert (result.status, result.out) == (1, b"")
 
 
-def test_what_a_directory_refuses_is_not_said_of_a_store(tmp_path: Path) -> None:
-    """S7"""
+def test_a_fault_of_a_directory_is_not_attributed_to_a_store(tmp_path: Path) -> None:
+    """s3.13"""
     # Nobody, not even root, makes a folder in there.
     result = run("publish", "-checkpoint", "/proc", "-epoch", "1", "/proc/sys", "5")
     assert (result.status, result.out) == (1, b"")
@@ -229,8 +229,8 @@ HOSTILE = {
 }
 
 
-def test_no_variable_but_its_own_changes_what_it_does(root: Path) -> None:
-    """E2"""
+def test_foreign_variables_change_nothing(root: Path) -> None:
+    """env.2"""
     save = os.fsencode(root) + "/s\u00e9".encode() + b"\xff"
     os.mkdir(save)
     for line in (
@@ -247,14 +247,14 @@ def test_no_variable_but_its_own_changes_what_it_does(root: Path) -> None:
         assert run(*line, cwd=root, env=HOSTILE) == plain
 
 
-def test_the_execution_is_told_by_its_variables(root: Path) -> None:
-    """E1"""
+def test_variables_identify_the_execution(root: Path) -> None:
+    """env.1"""
     line = ("publish", "-checkpoint", root, root / "exec/a", "9")
     assert b"(epoch 77, step 9, " in run(*line, env={"DISPATCH_EPOCH": "77"}).out
 
 
-def test_libraries_find_an_empty_environment() -> None:
-    """E2"""
+def test_libraries_see_an_empty_environment() -> None:
+    """env.2"""
     child = """
 import os, sys
 from publish import __main__ as program
@@ -267,8 +267,8 @@ os.execv(sys.executable, [sys.executable, "-I", "-c", "import os; print(sorted(o
     assert result.stdout in {b"['HOME']\n", b"['HOME', 'LC_CTYPE']\n"}
 
 
-def test_an_error_that_nobody_foresaw_tells_where_and_nothing_else(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """F9: its text may hold a secret"""
+def test_an_internal_error_shows_its_type_and_lines_only(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """cli.9: its text may hold a secret"""
 
     def break_down(*_: object) -> None:
         raise RuntimeError("canary")
@@ -305,15 +305,15 @@ run()
 """
 
 
-def test_what_libraries_log_and_warn_of_is_not_shown() -> None:
-    """F4, F9"""
+def test_log_records_and_warnings_of_libraries_are_not_shown() -> None:
+    """cli.4, cli.9"""
     result = subprocess.run([sys.executable, "-W", "error", "-c", CHATTY], env=CLEAN, capture_output=True, check=True)
     assert result.stderr == b""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_verb_as_a_shell_expects(root: Path, number: signal.Signals) -> None:
-    """F5: 130 and 143 as a shell shows it, no traceback"""
+    """cli.5: 130 and 143 as a shell shows it, no traceback"""
     # A full pipe for stdout: the program waits in its write until somebody reads.
     here, there = os.pipe()
     fill(there)
@@ -327,7 +327,7 @@ def test_a_signal_ends_a_verb_as_a_shell_expects(root: Path, number: signal.Sign
     os.close(there)
 
 
-def test_a_sigint_that_its_parent_ignores_stays_ignored() -> None:
+def test_an_ignored_sigint_stays_ignored() -> None:
     """Shells start the background jobs of a script so."""
     here, there = os.pipe()
     fill(there)

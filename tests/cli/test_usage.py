@@ -1,4 +1,4 @@
-"""What is refused before anything is done, with which status: F5, F6, E1, R1 to R4, and each verb's positionals."""
+"""Usage errors and their exit status: cli.5, cli.6, env.1, root.1 to root.4, and each verb's positionals."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def refused(result: Result, status: int, why: str) -> None:
     ],
 )
 def test_an_unknown_verb_is_a_usage_error(line: str, why: str) -> None:
-    """F8"""
+    """cli.8"""
     refused(call(*line.split()), 2, why)
 
 
 @pytest.mark.parametrize("verb", ["resolve", "prune", "probe", "publish", "watch"])
 @pytest.mark.parametrize("given", [(), ("-checkpoint", "")])
 def test_every_verb_needs_a_root(verb: str, given: tuple[str, ...]) -> None:
-    """R1"""
+    """root.1"""
     metavar = "s3://BUCKET/PREFIX" if verb == "probe" else "ROOT"
     refused(call(verb, *given), 2, f"-checkpoint {metavar} is required")
 
@@ -107,7 +107,7 @@ def test_every_verb_needs_a_root(verb: str, given: tuple[str, ...]) -> None:
     ],
 )
 def test_a_mistake_in_the_command_line_is_a_usage_error(root: Path, line: str, why: str) -> None:
-    """F1, F3, F6, P2, publish.1"""
+    """cli.1, cli.3, cli.6, proxy.2, publish.1"""
     refused(call(*(word.replace("ROOT", str(root)) for word in line.split())), 2, why)
 
 
@@ -123,13 +123,13 @@ def test_the_root_itself_is_not_a_save(root: Path) -> None:
 
 
 def test_an_empty_creds_list_counts_as_missing(root: Path) -> None:
-    """C6"""
+    """creds.6"""
     refused(call("resolve", "-checkpoint", "s3://bucket/run", "-creds", ""), 2, "-creds LIST is required")
     assert call("resolve", "-checkpoint", root, "-creds", "").status == 0
 
 
 def test_probe_false_is_accepted_for_a_directory(root: Path) -> None:
-    """F1"""
+    """cli.1"""
     assert call("resolve", "-checkpoint", root, "-probe=false") == Result(0, b"", b"")
 
 
@@ -147,7 +147,7 @@ def test_probe_false_is_accepted_for_a_directory(root: Path) -> None:
 )
 @pytest.mark.parametrize("verb", ["resolve", "prune"])
 def test_an_impossible_root_fails(verb: str, root_text: str, why: str) -> None:
-    """F6, R3, R4, resolve.3"""
+    """cli.6, root.3, root.4, resolve.3"""
     refused(call(verb, "-checkpoint", root_text), 1, why)
 
 
@@ -156,24 +156,24 @@ def test_an_impossible_root_fails(verb: str, root_text: str, why: str) -> None:
 )
 @pytest.mark.parametrize("verb", ["resolve", "probe"])
 def test_an_impossible_s3_root_fails(verb: str, root_text: str) -> None:
-    """F6, R2, probe.1"""
+    """cli.6, root.2, probe.1"""
     refused(call(verb, "-checkpoint", root_text, "-creds", "file:/x"), 1, "of an S3 root is")
 
 
 def test_another_scheme_fails_before_the_sources_are_read() -> None:
-    """F6, probe.1"""
+    """cli.6, probe.1"""
     refused(call("probe", "-checkpoint", "gs://bucket/run"), 1, "write ./ in front")
     refused(call("probe", "-checkpoint", "gs://bucket/run", "-creds", "nonsense"), 1, "write ./ in front")
 
 
 def test_usage_comes_before_a_wrong_root() -> None:
-    """F6"""
+    """cli.6"""
     refused(call("publish", "-checkpoint", "/does/not/exist", "save", "5"), 2, "no epoch given")
     refused(call("publish", "-checkpoint", "gs://b/p", "-epoch", "1", "save", "five"), 2, "STEP")
 
 
 def test_a_relative_root_is_below_the_working_directory(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R3, R4"""
+    """root.3, root.4"""
     (root / "a:b").mkdir()
     monkeypatch.chdir(root)
     assert call("resolve", "-checkpoint", ".") == Result(0, b"", b"")
@@ -196,18 +196,18 @@ EPOCH_NAMES = "-epoch or DISPATCH_EPOCH: "
 
 @pytest.mark.parametrize("malformed", ["", "-1", "+1", "x", "1 ", "18446744073709551616", "0x1"])
 def test_a_malformed_epoch_is_a_usage_error_that_names_both_places(malformed: str) -> None:
-    """E1"""
+    """env.1"""
     refused(call(*PUBLISH, env={"DISPATCH_EPOCH": malformed}), 2, EPOCH_NAMES)
     refused(call("publish", "-epoch", malformed, *PUBLISH[1:], env={"DISPATCH_EPOCH": "7"}), 2, EPOCH_NAMES)
 
 
 def test_a_missing_epoch_is_a_usage_error_that_names_both_places() -> None:
-    """E1"""
+    """env.1"""
     refused(call(*PUBLISH), 2, "no epoch given: use -epoch or set DISPATCH_EPOCH")
 
 
 def test_the_flag_wins_over_a_malformed_variable(root: Path) -> None:
-    """E1"""
+    """env.1"""
     (root / "save").mkdir()
     line = ("publish", "-checkpoint", root, "-epoch", "007", root / "save", "005")
     result = call(*line, env={"DISPATCH_EPOCH": "x"})
@@ -217,7 +217,7 @@ def test_the_flag_wins_over_a_malformed_variable(root: Path) -> None:
 
 @pytest.mark.parametrize("malformed", ["", ".", "..", "a/b", "/a", "a\nb", "\x7f"])
 def test_a_malformed_attempt_is_a_usage_error_that_names_both_places(root: Path, malformed: str) -> None:
-    """E1"""
+    """env.1"""
     line = ("watch", "-checkpoint", root, "-framework", "hf", "-epoch", "1")
     why = "-attempt or DISPATCH_ATTEMPT: not a folder name"
     refused(call(*line, env={"DISPATCH_ATTEMPT": malformed}), 2, why)
@@ -225,13 +225,13 @@ def test_a_malformed_attempt_is_a_usage_error_that_names_both_places(root: Path,
 
 
 def test_a_missing_attempt_is_a_usage_error_that_names_both_places(root: Path) -> None:
-    """E1"""
+    """env.1"""
     line = ("watch", "-checkpoint", root, "-framework", "hf", "-epoch", "1")
     refused(call(*line), 2, "no attempt given: use -attempt or set DISPATCH_ATTEMPT")
 
 
 def test_the_userinfo_of_a_refused_url_is_not_shown(root: Path) -> None:
-    """F9"""
+    """cli.9"""
     url = "http://user:canary@host"
     for line in (
         ("resolve", "-checkpoint", url),
@@ -257,7 +257,7 @@ def test_the_userinfo_of_a_refused_url_is_not_shown(root: Path) -> None:
 def test_a_password_that_is_not_percent_encoded_is_not_shown(
     root: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """F9"""
+    """cli.9"""
     # Where a URL would lie below the root if it were a path.
     monkeypatch.chdir(root)
     publish = ("publish", "-epoch", "1")
@@ -280,14 +280,14 @@ def test_a_password_that_is_not_percent_encoded_is_not_shown(
 
 
 def test_an_at_sign_in_a_path_is_shown(root: Path) -> None:
-    """F9: only what follows a scheme can be userinfo."""
+    """cli.9: only what follows a scheme can be userinfo."""
     assert "/no/a@b" in call("resolve", "-checkpoint", "/no/a@b").notes[0]
     line = ("publish", "-epoch", "1", "-checkpoint", root, "/elsewhere/a@b", "5")
     assert call(*line).notes[0].endswith("/elsewhere/a@b")
 
 
 def test_a_control_character_in_a_quoted_value_is_escaped() -> None:
-    """F5"""
+    """cli.5"""
     result = call("resolve", "-checkpoint", "/no\n\x1b[31m\x7f\u009b\u2028t\udcff")
     assert result.err.count(b"\n") == 1
     assert rb"/no\n\x1b[31m\x7f\x9b\u2028t" in result.err
@@ -295,7 +295,7 @@ def test_a_control_character_in_a_quoted_value_is_escaped() -> None:
 
 
 def test_arguments_that_are_not_utf_8_are_kept(root: Path) -> None:
-    """L3"""
+    """layout.3"""
     save = os.fsencode(root) + b"/s\xe9\xff"
     os.mkdir(save)
     result = call("publish", "-checkpoint", root, "-epoch", "1", save, "5")

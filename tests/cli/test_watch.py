@@ -1,4 +1,4 @@
-"""The life of a watch as its user sees it: watch.1, watch.6, L4."""
+"""The life of a watch as its user sees it: watch.1, watch.6, layout.4."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_the_scan_under_way_is_finished_and_another_one_done(root: Path) -> None
 def test_a_second_signal_ends_it_at_once_as_a_shell_expects(
     root: Path, first: signal.Signals, second: signal.Signals
 ) -> None:
-    """watch.6, F5: 130 and 143"""
+    """watch.6, cli.5: 130 and 143"""
     with held(root) as (process, _):
         process.send_signal(first)
         # Two signals that wait together may be taken in either order.
@@ -150,7 +150,7 @@ def waits_for_it(pid: int, number: int) -> bool:
 
 
 def test_the_last_scan_is_held_to_the_timeout(root: Path) -> None:
-    """F3: also on a directory"""
+    """cli.3: also on a directory"""
     here, there = os.pipe()
     save(root, 1)
     with os.fdopen(here, "rb", 0) as out, start(*line(root, "-timeout", "1s"), stdout=there) as process:
@@ -182,7 +182,7 @@ def test_a_broken_state_ends_it_when_lower_steps_are_published(root: Path, state
 
 
 def test_a_watch_older_than_its_timeout_still_has_a_last_scan(root: Path) -> None:
-    """F3, watch.6: the time counts from the last scan's own start."""
+    """cli.3, watch.6: the time counts from the last scan's own start."""
     with watching(root, "-interval", "300ms", "-timeout", "1s") as process:
         for step in range(2, 6):
             save(root, step)
@@ -198,7 +198,7 @@ def test_a_watch_older_than_its_timeout_still_has_a_last_scan(root: Path) -> Non
 
 
 def test_a_name_in_the_log_that_does_not_parse_ends_it_at_its_start(root: Path) -> None:
-    """L4"""
+    """layout.4"""
     (root / "pub").mkdir()
     (root / "pub/foreign").touch()
     save(root, 1)
@@ -245,7 +245,7 @@ def test_the_root_itself_may_hold_the_saves(root: Path) -> None:
 
 
 def test_the_attempt_may_be_a_name_that_is_not_utf_8(root: Path) -> None:
-    """E1, L3"""
+    """env.1, layout.3"""
     folder = os.fsencode(root) + b"/exec/\xe9"
     os.makedirs(folder + b"/checkpoint-1")
     with open(folder + b"/checkpoint-1/trainer_state.json", "wb") as state:
@@ -258,7 +258,7 @@ def test_the_attempt_may_be_a_name_that_is_not_utf_8(root: Path) -> None:
 
 
 def test_stdout_that_closes_ends_it(root: Path) -> None:
-    """F7"""
+    """cli.7"""
     with watching(root, "-interval", "20ms") as process:
         assert process.stdout is not None
         process.stdout.close()

@@ -42,7 +42,7 @@ class AgainstTheModel(RuleBasedStateMachine):
 
     @rule(namespace=namespaces, name=names)
     def create(self, namespace: Namespace, name: bytes) -> None:
-        """L7."""
+        """layout.7."""
         assert is_made(self.store, namespace, name) is is_made(self.model, namespace, name)
 
     @rule(namespace=namespaces, some=st.sets(names, min_size=1))
@@ -79,7 +79,7 @@ class AgainstTheModel(RuleBasedStateMachine):
 
     @invariant()
     def they_hold_the_same(self) -> None:
-        """L5, watch.1."""
+        """layout.5, watch.1."""
         for namespace in Namespace:
             assert self.list_entries(self.store, namespace) == self.list_entries(self.model, namespace)
         assert self.list_directories(self.store) == self.list_directories(self.model)
@@ -93,7 +93,7 @@ class AgainstTheModel(RuleBasedStateMachine):
 
 
 def test_a_store_answers_as_the_model_does(make_root: Callable[[], FreshRoot]) -> None:
-    """L5, L7, watch.1, watch.2, prune.1, prune.3."""
+    """layout.5, layout.7, watch.1, watch.2, prune.1, prune.3."""
     run_state_machine_as_test(
         cast("type[RuleBasedStateMachine]", lambda: AgainstTheModel(make_root())),
         settings=settings(

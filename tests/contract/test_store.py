@@ -14,6 +14,7 @@ from publish.domain.ports import Namespace, SavedFile, Store
 from publish.domain.prune import prune
 from publish.domain.publish import publish_save
 from publish.domain.resolve import latest
+from publish.domain.retention import Policy
 from tests.support.fakes import FakeReport
 from tests.support.retrying import retrying
 from tests.support.stores import FreshRoot
@@ -40,7 +41,7 @@ def remove_all(store: Store, path: bytes) -> bool:
 
 @pytest.mark.parametrize("namespace", Namespace)
 def test_an_empty_root_has_no_entries(store: Store, namespace: Namespace) -> None:
-    """L5."""
+    """layout.5."""
     assert names(store, namespace) == []
     assert store.remove_entries(namespace, [NAME]) == {}
 
@@ -49,7 +50,7 @@ def test_an_empty_root_has_no_entries(store: Store, namespace: Namespace) -> Non
 def test_a_taken_name_is_refused_and_the_first_is_kept(
     fresh_root: FreshRoot, store: Store, namespace: Namespace
 ) -> None:
-    """L7."""
+    """layout.7."""
     store.create(namespace, NAME)
     for again in (store, fresh_root.store()):
         with pytest.raises(AlreadyExists):
@@ -59,7 +60,7 @@ def test_a_taken_name_is_refused_and_the_first_is_kept(
 
 
 def test_of_racing_creators_one_wins(fresh_root: FreshRoot) -> None:
-    """L7: several clients, several rounds."""
+    """layout.7: several clients, several rounds."""
     stores = [fresh_root.store() for _ in range(8)]
     for step in range(5):
         name = Entry.of(1, step, b"a").name
@@ -80,7 +81,7 @@ def test_of_racing_creators_one_wins(fresh_root: FreshRoot) -> None:
 
 
 def test_a_listing_of_more_than_a_page_is_complete(fresh_root: FreshRoot, store: Store) -> None:
-    """L6, resolve.1."""
+    """layout.6, resolve.1."""
     entries = [Entry.of(1, step, b"run/%d" % step) for step in range(1205)]
     fresh_root.fill(*(f"pub/{entry.name.decode()}" for entry in entries), body=b"")
     assert names(store) == [entry.name for entry in entries]
@@ -88,7 +89,7 @@ def test_a_listing_of_more_than_a_page_is_complete(fresh_root: FreshRoot, store:
 
 
 def test_unrecognised_names_are_listed_too(fresh_root: FreshRoot, store: Store) -> None:
-    """L4."""
+    """layout.4."""
     fresh_root.fill("pub/README", "pub/.hidden", f"pub/{NAME.decode()}")
     assert names(store) == sorted([b".hidden", NAME, b"README"])
     with pytest.raises(FormatError, match=r"(README|hidden)"):
@@ -106,7 +107,7 @@ def test_removing_entries_is_idempotent(store: Store) -> None:
 
 
 def test_the_longest_name_can_be_created_and_a_longer_one_is_refused(store: Store) -> None:
-    """L8: on POSIX the limit is 133 bytes of path; every store takes as much."""
+    """layout.8: on POSIX the limit is 133 bytes of path; every store takes as much."""
     longest = Entry.of(1, 1, b"p" * 133).name
     store.check_name_length(longest)
     store.create(Namespace.PUB, longest)
@@ -200,7 +201,7 @@ def test_two_concurrent_removals_leave_nothing(fresh_root: FreshRoot) -> None:
 
 
 def test_a_reader_beside_a_writer_sees_every_earlier_entry(fresh_root: FreshRoot) -> None:
-    """L7, resolve.1: it may see later entries, too."""
+    """layout.7, resolve.1: it may see later entries, too."""
     reader, writer = fresh_root.store(), fresh_root.store()
     first = Entry.of(1, 0, b"a")
     writer.create(Namespace.PUB, first.name)
@@ -229,7 +230,7 @@ def test_a_run_is_published_resolved_and_pruned(fresh_root: FreshRoot) -> None:
         fresh_root.fill(f"{entry.path.decode()}/trainer_state.json", f"{entry.path.decode()}/model/weights")
         publish_save(store, report, entry)
     assert latest(store) == entries[-1]
-    assert prune(store, report, 1, map)
+    assert prune(store, report, Policy(1), map)
     assert report.said[3:] == [("removed", b"exec/a/checkpoint-1"), ("removed", b"exec/a/checkpoint-2")]
     assert fresh_root.paths() == [
         "exec/a/checkpoint-10/model/weights",

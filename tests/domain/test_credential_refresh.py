@@ -10,7 +10,8 @@ from publish.domain.errors import CredentialsError, CredentialsRejected
 from tests.support.fakes import FakeStore
 
 FIRST = Credentials("key", "secret", "token", "http://store:8333", "us-east-1")
-REFUSAL = CredentialsRejected("PUT: ExpiredToken", "ExpiredToken", refreshable=True)
+REFUSAL = CredentialsRejected("PUT: ExpiredToken", "ExpiredToken", refreshable=True, resend_unchanged=True)
+MISMATCH = CredentialsRejected("PUT: SignatureDoesNotMatch", "SignatureDoesNotMatch", refreshable=True)
 
 
 class Run:
@@ -34,7 +35,7 @@ class Run:
 
 
 def test_the_store_is_connected_with_fresh_credentials() -> None:
-    """S6: the two lines, in this order"""
+    """s3.12: the two lines, in this order"""
     fresh = FIRST._replace(access_key_id="new", secret_access_key="newer", session_token=None)
     run = Run(fresh)
     assert run.refresh(REFUSAL) is run.store
@@ -47,7 +48,7 @@ def test_the_store_is_connected_with_fresh_credentials() -> None:
 
 @given(st.integers(1, 5))
 def test_credentials_can_be_refreshed_any_number_of_times(times: int) -> None:
-    """S6"""
+    """s3.12"""
     run = Run(FIRST)
     for _ in range(times):
         assert run.refresh(REFUSAL) is run.store
@@ -68,26 +69,46 @@ def test_credentials_can_be_refreshed_any_number_of_times(times: int) -> None:
 def test_another_endpoint_or_region_is_refused_and_the_source_is_named(
     first: Credentials, now: Credentials, why: str
 ) -> None:
-    """S6"""
+    """s3.12"""
     run = Run(now, first)
     with pytest.raises(CredentialsError) as raised:
         run.refresh(REFUSAL)
-    # F9: no value of a field is shown.
+    # cli.9: no value of a field is shown.
     assert str(raised.value) == f"file:/creds: its {why} differs from the one this run started with"
     assert run.connected == []
     assert len(run.logged) == 1
 
 
 def test_without_a_source_the_refresh_fails() -> None:
-    """S6"""
+    """s3.12"""
     run = Run(CredentialsError("no source answered"))
     with pytest.raises(CredentialsError, match="no source answered"):
         run.refresh(REFUSAL)
     assert run.connected == []
 
 
+def test_unchanged_credentials_are_reported_and_used_again_for_some_codes() -> None:
+    """watch.11"""
+    run = Run(FIRST)
+    assert run.refresh(REFUSAL) is run.store
+    assert run.logged[1] == "the credentials of file:/creds are unchanged"
+
+
+def test_for_other_codes_unchanged_credentials_are_not_used_again() -> None:
+    """watch.11: also after they have changed once."""
+    run = Run(FIRST)
+    with pytest.raises(CredentialsRejected) as raised:
+        run.refresh(MISMATCH)
+    assert str(raised.value) == "PUT: SignatureDoesNotMatch; the credentials of file:/creds are unchanged"
+    assert run.connected == []
+    run.answer = FIRST._replace(secret_access_key="new")
+    assert run.refresh(MISMATCH) is run.store
+    with pytest.raises(CredentialsRejected, match="unchanged"):
+        run.refresh(MISMATCH)
+
+
 def test_no_secret_is_logged() -> None:
-    """F9"""
+    """cli.9"""
     run = Run(FIRST._replace(secret_access_key="canary", session_token="canary"))
     run.refresh(REFUSAL)
     assert "canary" not in "".join(run.logged)

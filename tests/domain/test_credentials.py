@@ -34,7 +34,7 @@ def said(error: BaseException) -> str:
 
 
 def test_items_keep_their_order_and_their_text() -> None:
-    """C1, C4."""
+    """creds.1, creds.4."""
     vault = "https://vault.example:8200/team/s3?auth=kubernetes&role=training"
     assert parse_creds(f"secret:/var/run/secrets/s3,file:conf/s3,vault:{vault}", b"/home/u") == [
         DirectorySpec("secret", "secret:/var/run/secrets/s3", b"/var/run/secrets/s3"),
@@ -62,7 +62,7 @@ def test_items_keep_their_order_and_their_text() -> None:
 def test_a_directory_is_taken_literally_and_against_the_working_directory(
     location: str, cwd: bytes, path: bytes
 ) -> None:
-    """C7."""
+    """creds.7."""
     assert parse_creds(f"secret:{location},file:{location}", cwd) == [
         DirectorySpec("secret", f"secret:{location}", path),
         DirectorySpec("file", f"file:{location}", path),
@@ -99,7 +99,7 @@ def test_a_directory_is_taken_literally_and_against_the_working_directory(
     ],
 )
 def test_an_invalid_list_is_refused_by_the_number_of_its_item(text: str, fault: str) -> None:
-    """C6, F9."""
+    """creds.6, cli.9."""
     with pytest.raises(CredentialsError) as raised:
         parse_creds(text, b"/w")
     assert fault in str(raised.value)
@@ -108,7 +108,7 @@ def test_an_invalid_list_is_refused_by_the_number_of_its_item(text: str, fault: 
 
 @given(st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape")))
 def test_any_text_is_a_list_or_one_error(text: str) -> None:
-    """C6: the items together are the text again."""
+    """creds.6: the items together are the text again."""
     try:
         items = parse_creds(text, b"/w")
     except CredentialsError:
@@ -120,12 +120,12 @@ def test_any_text_is_a_list_or_one_error(text: str) -> None:
 
 
 def test_the_two_required_fields_are_enough() -> None:
-    """C2, C3: the endpoint is AWS's own, the region us-east-1."""
+    """creds.2, creds.3: the endpoint is AWS's own, the region us-east-1."""
     assert parse_credentials(KEYS) == CREDENTIALS
 
 
 def test_all_five_fields_are_taken() -> None:
-    """C2."""
+    """creds.2."""
     fields = {**KEYS, "session_token": "t/+=", "endpoint": "http://s3.example:9000", "region": "eu-central-1"}
     assert parse_credentials(fields) == Credentials(
         "AKIDEXAMPLE", CANARY, "t/+=", "http://s3.example:9000", "eu-central-1"
@@ -133,7 +133,7 @@ def test_all_five_fields_are_taken() -> None:
 
 
 def test_credentials_show_no_secret() -> None:
-    """F9."""
+    """cli.9."""
     credentials = Credentials("AKIDEXAMPLE", CANARY, f"t{CANARY}", "http://s3.example", "us-east-1")
     for text in (repr(credentials), str(credentials), f"{credentials}", repr([credentials])):
         assert CANARY not in text
@@ -142,7 +142,7 @@ def test_credentials_show_no_secret() -> None:
 
 @pytest.mark.parametrize("field", ["access_key_id", "secret_access_key"])
 def test_a_missing_field_is_named(field: str) -> None:
-    """C2."""
+    """creds.2."""
     fields = {name: value for name, value in KEYS.items() if name != field}
     with pytest.raises(CredentialsError, match=f"missing field: {field}"):
         parse_credentials(fields)
@@ -150,7 +150,7 @@ def test_a_missing_field_is_named(field: str) -> None:
 
 @pytest.mark.parametrize("field", ["aws_access_key_id", "Region", "", "region ", "data"])
 def test_any_other_field_is_refused_and_named(field: str) -> None:
-    """C2."""
+    """creds.2."""
     with pytest.raises(CredentialsError) as raised:
         parse_credentials({**KEYS, field: CANARY})
     expected = "access_key_id, endpoint, region, secret_access_key, session_token"
@@ -178,7 +178,7 @@ def test_any_other_field_is_refused_and_named(field: str) -> None:
     ],
 )
 def test_an_invalid_value_is_refused_by_its_field_and_never_quoted(field: str, value: str, fault: str) -> None:
-    """C2, F9."""
+    """creds.2, cli.9."""
     with pytest.raises(CredentialsError, match=f"{fault}.*: {field}$") as raised:
         parse_credentials({**KEYS, field: value})
     assert CANARY not in said(raised.value)
@@ -211,7 +211,7 @@ def test_a_secret_key_may_be_any_printable_text() -> None:
     ],
 )
 def test_an_endpoint_is_a_server_and_nothing_more(endpoint: str) -> None:
-    """C3, F9."""
+    """creds.3, cli.9."""
     with pytest.raises(CredentialsError, match=r"invalid endpoint \(expected http\(s\)://HOST\[:PORT\]\)") as raised:
         parse_credentials({**KEYS, "endpoint": endpoint})
     assert CANARY not in said(raised.value)
@@ -219,14 +219,14 @@ def test_an_endpoint_is_a_server_and_nothing_more(endpoint: str) -> None:
 
 @pytest.mark.parametrize("endpoint", ["http://my_store:9000", "https://s3.a_b.example"])
 def test_an_endpoint_host_with_an_underscore_is_refused(endpoint: str) -> None:
-    """C3, C4."""
+    """creds.3, creds.4."""
     with pytest.raises(CredentialsError, match="underscore: endpoint"):
         parse_credentials({**KEYS, "endpoint": endpoint})
 
 
 @pytest.mark.parametrize("region", ["eu_west", "-a", "a-", "a.b", "a/b", "x@evil.example", "12", "a" * 64, "é"])
 def test_a_region_that_is_not_a_host_label_is_refused(region: str) -> None:
-    """C3: AWS's regional endpoint is made of it."""
+    """creds.3: AWS's regional endpoint is made of it."""
     with pytest.raises(CredentialsError, match="invalid region"):
         parse_credentials({**KEYS, "region": region})
 
@@ -237,7 +237,7 @@ def test_any_host_label_is_a_region(region: str) -> None:
 
 
 def test_the_same_rules_hold_for_other_fields() -> None:
-    """V7: an AppRole directory's."""
+    """vault.7: an AppRole directory's."""
     check_fields({"role_id": "r", "secret_id": "s"}, ("role_id", "secret_id"))
     with pytest.raises(CredentialsError, match=r"unknown field \(expected role_id, secret_id\): region"):
         check_fields({"role_id": "r", "secret_id": "s", "region": "x"}, ("role_id", "secret_id"))
@@ -266,7 +266,7 @@ def forever() -> float:
 
 
 def test_the_first_available_source_is_used_and_no_other_is_read() -> None:
-    """C4."""
+    """creds.4."""
     first = Scripted("secret:/a", SourceUnavailable("no such directory"))
     second = Scripted("file:/b", CREDENTIALS)
     third = Scripted("file:/c", CREDENTIALS)
@@ -275,7 +275,7 @@ def test_the_first_available_source_is_used_and_no_other_is_read() -> None:
 
 
 def test_an_invalid_source_stops_the_run_and_is_named() -> None:
-    """C4."""
+    """creds.4."""
     second = Scripted("file:/b", CREDENTIALS)
     with pytest.raises(CredentialsError, match=r"^secret:/a: empty field: region$"):
         resolve_credentials([Scripted("secret:/a", CredentialsError("empty field: region")), second], forever)
@@ -283,7 +283,7 @@ def test_an_invalid_source_stops_the_run_and_is_named() -> None:
 
 
 def test_if_no_source_is_available_each_is_named_with_its_reason() -> None:
-    """C4."""
+    """creds.4."""
     sources = [
         Scripted("secret:/a", SourceUnavailable("no such directory")),
         Scripted("vault:https://v/p?auth=kubernetes&role=r", SourceUnavailable("connection refused")),
@@ -297,7 +297,7 @@ def test_if_no_source_is_available_each_is_named_with_its_reason() -> None:
 
 
 def test_each_source_may_use_half_of_the_remaining_time() -> None:
-    """V4."""
+    """vault.4."""
     left = iter([8.0, 4.0, 2.0])
     sources = [Scripted(f"secret:/{name}", SourceUnavailable("gone")) for name in "abc"]
     with pytest.raises(CredentialsError):
@@ -307,7 +307,7 @@ def test_each_source_may_use_half_of_the_remaining_time() -> None:
 
 @pytest.mark.parametrize("left", [0.0, -1.0])
 def test_a_source_with_no_time_left_is_not_read(left: float) -> None:
-    """C6: running out of time is an error of the credentials here."""
+    """creds.6: running out of time is an error of the credentials here."""
     source = Scripted("secret:/a", CREDENTIALS)
     with pytest.raises(CredentialsError, match=r"^secret:/a: no time left to read it$"):
         resolve_credentials([source], lambda: left)

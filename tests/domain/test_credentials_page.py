@@ -24,7 +24,7 @@ def table(heading: str) -> dict[str, str]:
 
 
 def test_every_key_of_a_vault_location_is_in_the_table_with_its_default() -> None:
-    """V2."""
+    """vault.2."""
     rows = table("Vault")
     assert set(rows) == set(vault_url._KEYS)
     location = parse_vault_url("https://vault.example/p?auth=kubernetes&role=r")
@@ -35,7 +35,7 @@ def test_every_key_of_a_vault_location_is_in_the_table_with_its_default() -> Non
 
 
 def test_every_field_is_in_the_table() -> None:
-    """C2, C3."""
+    """creds.2, creds.3."""
     rows = table("Fields")
     assert set(rows) == FIELDS
     assert {name for name, cells in rows.items() if "required" in cells} == {"access_key_id", "secret_access_key"}
@@ -44,7 +44,7 @@ def test_every_field_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("creds", re.findall(r"-creds ['\"]?([a-z]+:[^'\"\s`]+)", PAGE))
 def test_every_example_parses(creds: str) -> None:
-    """C1, V1."""
+    """creds.1, vault.1."""
     assert parse_creds(creds, b"/w")
 
 
@@ -55,7 +55,7 @@ def test_there_is_an_example_for_each_way_to_log_in() -> None:
 
 
 def test_the_readmes_table_of_vaults_keys_is_the_pages() -> None:
-    """V2"""
+    """vault.2"""
     start = PAGE.index("| key | meaning | default |")
     table = PAGE[start : PAGE.index("\n\n", start)]
     assert table.count("\n") > 10

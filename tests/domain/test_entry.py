@@ -25,13 +25,13 @@ def encoded(path: bytes) -> bytes:
 
 @given(strategies.entries)
 def test_a_name_decodes_to_the_entry_that_it_encodes(entry: Entry) -> None:
-    """L1, L2, L3."""
+    """layout.1, layout.2, layout.3."""
     assert Entry.parse(entry.name) == entry
 
 
 @given(strategies.uint64s, strategies.uint64s, strategies.paths)
 def test_a_name_is_two_padded_decimals_and_unpadded_base32(epoch: int, step: int, path: bytes) -> None:
-    """L1: the reference is the standard library's base32."""
+    """layout.1: the reference is the standard library's base32."""
     assert Entry.of(epoch, step, path).name == f"{epoch:020}-{step:020}-".encode() + encoded(path)
 
 
@@ -46,7 +46,7 @@ def test_a_name_is_two_padded_decimals_and_unpadded_base32(epoch: int, step: int
 )
 @example(named(b"MZ"))
 def test_no_two_names_decode_to_one_entry(name: bytes) -> None:
-    """L2."""
+    """layout.2."""
     try:
         entry = Entry.parse(name)
     except FormatError:
@@ -87,7 +87,7 @@ def test_no_two_names_decode_to_one_entry(name: bytes) -> None:
     ],
 )
 def test_an_unrecognised_name_is_refused_and_named(name: bytes) -> None:
-    """L2, L4."""
+    """layout.2, layout.4."""
     with pytest.raises(FormatError) as caught:
         Entry.parse(name)
     assert name.decode("utf-8", "surrogateescape") in str(caught.value)
@@ -95,7 +95,7 @@ def test_an_unrecognised_name_is_refused_and_named(name: bytes) -> None:
 
 @pytest.mark.parametrize("path", [b"public", b"a/pub", b"...", b"prune", b"a b", b"\xff", b"a\nb"])
 def test_paths_that_only_resemble_reserved_ones_parse(path: bytes) -> None:
-    """L2, L3, L8."""
+    """layout.2, layout.3, layout.8."""
     assert Entry.parse(named(encoded(path))).path == path
 
 
@@ -104,29 +104,29 @@ def test_paths_that_only_resemble_reserved_ones_parse(path: bytes) -> None:
     [(-1, 0, b"a"), (0, MAX_UINT64 + 1, b"a"), (0, 0, b""), (0, 0, b"/a"), (0, 0, b"pub/x"), (0, 0, b"a/../b")],
 )
 def test_a_value_that_no_name_can_encode_is_refused(epoch: int, step: int, path: bytes) -> None:
-    """L2."""
+    """layout.2."""
     with pytest.raises(FormatError):
         Entry.of(epoch, step, path)
 
 
 @given(st.lists(strategies.entries))
 def test_the_order_is_by_epoch_and_step_and_then_by_the_whole_name(entries: list[Entry]) -> None:
-    """L6: and so it is the byte order of names."""
+    """layout.6: and so it is the byte order of names."""
     expected = sorted(entries, key=lambda entry: (entry.epoch, entry.step, entry.name))
     assert sorted(entries) == expected
     assert sorted(entries) == sorted(entries, key=lambda entry: entry.name)
 
 
-@pytest.mark.parametrize("path", [b"prune", b"prune/a", b"a\nb", b"a\x7f", b"\x1b[2J"])
+@pytest.mark.parametrize("path", [b"a\nb", b"a\x7f", b"\x1b[2J"])
 def test_a_path_that_must_not_be_written_is_refused(path: bytes) -> None:
-    """L8."""
+    """layout.8."""
     with pytest.raises(ConfigError):
         validate_save_path(path)
 
 
-@pytest.mark.parametrize("path", [b"pruned", b"a/prune", b"\xff", b"a b"])
+@pytest.mark.parametrize("path", [b"prune", b"prune/a", b"\xff", b"a b"])
 def test_other_paths_may_be_written(path: bytes) -> None:
-    """L8."""
+    """layout.8."""
     validate_save_path(path)
 
 

@@ -11,6 +11,7 @@ from publish.domain.frameworks import FRAMEWORKS
 from publish.domain.ports import Namespace, Store
 from publish.domain.prune import prune
 from publish.domain.resolve import latest
+from publish.domain.retention import Policy
 from publish.domain.root import PosixRoot
 from publish.domain.watch import Watcher
 from tests.support.fakes import FakeReport, FakeStore
@@ -142,7 +143,7 @@ class World(RuleBasedStateMachine):
 
 
 def prune_all(store: Store) -> None:
-    assert prune(store, FakeReport(), KEEP, map)
+    assert prune(store, FakeReport(), Policy(KEEP), map)
 
 
 TestWorld = World.TestCase

@@ -128,7 +128,7 @@ def test_a_step_that_fails_is_named_and_what_was_written_is_removed(step: str, f
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("fault", [NotApplied("busy"), OutcomeUnknown("cut off"), Conflict("another")])
 def test_a_transient_fault_is_retried(step: str, fault: PublishError) -> None:
-    """S2, S4"""
+    """s3.8, s3.10"""
     store = Objects()
 
     def before(asked: str, count: int) -> None:
@@ -226,7 +226,7 @@ def test_an_object_that_is_missing_when_read_back_is_a_failure() -> None:
 
 
 def test_an_unrecognised_entry_in_the_log_is_a_failure() -> None:
-    """L4"""
+    """layout.4"""
     store = Objects()
     store.names_in_pub = [[b"README"]]
     with pytest.raises(ProbeFailed, match=r"^probe: list: unrecognised entry .*: README"):
@@ -235,7 +235,7 @@ def test_an_unrecognised_entry_in_the_log_is_a_failure() -> None:
 
 
 def test_an_unreachable_store_is_not_asked_to_clean_up() -> None:
-    """S2: a tenth of the time for the step, and none for objects that cannot exist."""
+    """s3.8: a tenth of the time for the step, and none for objects that cannot exist."""
     store = Objects()
     store.before = failing("write", Unreachable("refused"))
     with pytest.raises(ProbeFailed, match=r"^probe: write: refused"):
@@ -244,7 +244,7 @@ def test_an_unreachable_store_is_not_asked_to_clean_up() -> None:
 
 
 def test_a_timeout_names_the_step_once() -> None:
-    """S5"""
+    """s3.11"""
     store = Objects()
     store.before = failing("read", NotApplied("busy"))
     retry = retrying(FakeStore(), limits=RetryLimits(total=5.0, unreachable=0.5)).retry

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from publish.domain.entry import Entry
 from publish.domain.errors import CredentialsRejected, FormatError, PermanentFault, StoreFault
 from publish.domain.ports import Namespace, Removal, Store
-from publish.domain.prune import prune
+from publish.domain.prune import Guards, prune, prune_dry_run
+from publish.domain.retention import Policy
 from tests.support.fakes import FakeReport, FakeStore
 from tests.support.faults import Crash, Fault, FaultyStore
 from tests.support.retrying import retrying
@@ -27,7 +28,7 @@ def save(store: FakeStore, epoch: int, step: int, path: bytes) -> Entry:
 
 def run(store: Store, keep: int = 1) -> FakeReport:
     report = FakeReport()
-    clean = prune(retrying(store), report, keep, map)
+    clean = prune(retrying(store), report, Policy(keep), map)
     assert clean is not bool(report.all("failed"))
     return report
 
@@ -61,7 +62,7 @@ def test_a_save_that_did_not_exist_is_not_reported_as_removed() -> None:
     """prune.1."""
     store = FakeStore()
     store.areas[Namespace.PUB] = {Entry.of(1, step, b"gone/%d" % step).name for step in range(3)}
-    assert run(store).said == []
+    assert run(store).said == [("missing", b"gone/2")]
     assert len(log(store)) == 1
     assert store.areas[Namespace.PRUNE] == set()
 
@@ -72,7 +73,7 @@ def test_a_save_named_twice_is_removed_once() -> None:
     for epoch in (1, 2):
         save(store, epoch, 5, b"run/5")
     save(store, 3, 1, b"new")
-    assert run(store).said == [("removed", b"run/5")]
+    assert run(store).all("removed") == [b"run/5"]
 
 
 def test_a_folder_with_only_a_marker_is_reported_as_removed() -> None:
@@ -80,7 +81,7 @@ def test_a_folder_with_only_a_marker_is_reported_as_removed() -> None:
     store = FakeStore()
     store.areas[Namespace.PUB] |= {Entry.of(1, 1, b"run").name, Entry.of(1, 2, b"new").name}
     store.files[b"run/.metadata"] = b"x"
-    assert run(store).said == [("removed", b"run")]
+    assert run(store).all("removed") == [b"run"]
 
 
 def test_a_save_that_remaining_entries_need_stays_and_its_record_is_dropped() -> None:
@@ -94,15 +95,6 @@ def test_a_save_that_remaining_entries_need_stays_and_its_record_is_dropped() ->
     assert b"a/weights" in store.files
     assert b"a/b/c/weights" in store.files
     assert store.areas[Namespace.PRUNE] == set()
-
-
-def test_an_entry_that_names_the_removal_records_does_not_remove_them() -> None:
-    """L8, L9: such an entry parses, although publish never creates one."""
-    store = FakeStore()
-    save(store, 1, 1, b"prune")
-    save(store, 1, 2, b"new")
-    assert run(store).said == []
-    assert b"prune/weights" in store.files
 
 
 def test_a_publication_made_meanwhile_protects_its_save() -> None:
@@ -193,7 +185,7 @@ def test_a_large_save_is_removed_in_several_calls_and_its_marker_in_the_first() 
 
 
 def test_a_lost_reply_does_not_hide_that_a_save_existed() -> None:
-    """S2, prune.1: the reply to each call in turn is lost, the one to the removal of the save among them."""
+    """s3.8, prune.1: the reply to each call in turn is lost, the one to the removal of the save among them."""
     lost = set()
     for position in range(9):
         store = FakeStore()
@@ -202,11 +194,11 @@ def test_a_lost_reply_does_not_hide_that_a_save_existed() -> None:
         faulty = FaultyStore(store, [Fault.NONE] * position + [Fault.LOST_REPLY])
         assert run(faulty).said == [("removed", b"run/1")]
         lost.add(faulty.sends)
-    assert lost == {7, 8}, "some of these faults never happened"
+    assert lost == {10}, "some of these faults never happened"
 
 
 def test_an_unrecognised_removal_record_is_an_error() -> None:
-    """L9, prune.7: before anything is removed."""
+    """layout.9, prune.7: before anything is removed."""
     store = FakeStore()
     save(store, 1, 1, b"run/1")
     save(store, 1, 2, b"run/2")
@@ -218,7 +210,7 @@ def test_an_unrecognised_removal_record_is_an_error() -> None:
 
 
 def test_rejected_credentials_end_a_prune() -> None:
-    """S6: only a watch refreshes its credentials."""
+    """s3.12: only a watch refreshes its credentials."""
     store = FakeStore()
     save(store, 1, 1, b"run/1")
     save(store, 1, 2, b"run/2")
@@ -237,15 +229,138 @@ def test_after_a_stale_listing_the_next_prune_finishes_the_removal() -> None:
     assert run(store).said == [("removed", b"run/1")]
 
 
-def test_a_record_of_an_entry_that_is_kept_now_is_dropped() -> None:
-    """prune.7."""
+def test_the_record_of_an_entry_that_stands_stays() -> None:
+    """race.2: the prune that wrote it may still remove the entry."""
     store = FakeStore()
     entry = save(store, 1, 1, b"run/1")
     save(store, 1, 2, b"run/2")
     store.areas[Namespace.PRUNE].add(entry.name)
     assert run(store, keep=2).said == []
-    assert store.areas[Namespace.PRUNE] == set()
+    assert store.areas[Namespace.PRUNE] == {entry.name}
     assert len(log(store)) == 2
+    assert run(store, keep=1).said == [("removed", b"run/1")]
+    assert store.areas[Namespace.PRUNE] == set()
+
+
+def test_an_entry_whose_save_stays_is_removed_without_a_record() -> None:
+    """race.1: the publisher of the other entry must not find one."""
+    store = FakeStore()
+    created: list[Namespace] = []
+
+    class Watched(FakeStore):
+        def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
+            created.append(namespace)
+            super().create(namespace, name, content)
+
+    store = Watched()
+    save(store, 1, 1, b"run/1")
+    kept = save(store, 2, 1, b"run/1")
+    assert run(store).said == []
+    assert created == []
+    assert log(store) == {kept.name}
+
+
+def test_an_alias_that_stays_protects_what_it_leads_to() -> None:
+    """alias.1."""
+
+    class Linked(FakeStore):
+        def real_path(self, path: bytes) -> bytes | None:
+            return b"run/200" if path == b"run/last" else path
+
+    store = Linked()
+    save(store, 1, 200, b"run/200")
+    store.areas[Namespace.PUB].add(Entry.of(1, 201, b"run/last").name)
+    run(store)
+    assert b"run/200/weights" in store.files
+
+
+def test_a_kept_save_that_is_gone_is_warned_of() -> None:
+    """verify.4."""
+    store = FakeStore()
+    save(store, 1, 1, b"run/1")
+    store.areas[Namespace.PUB].add(Entry.of(1, 2, b"run/2").name)
+    assert run(store, keep=2).said == [("missing", b"run/2")]
+
+
+def test_a_removed_step_above_every_kept_one_is_warned_of() -> None:
+    """prune.13."""
+    store = FakeStore()
+    high = save(store, 1, 900, b"old/900")
+    save(store, 2, 300, b"new/300")
+    assert run(store).said == [("removed", b"old/900"), ("removed above", (high, 300))]
+
+
+def test_a_dry_run_tells_what_would_go_and_why_the_rest_stays_and_changes_nothing() -> None:
+    """prune.10."""
+
+    class Linked(FakeStore):
+        def real_path(self, path: bytes) -> bytes | None:
+            return {b"b/last": b"a/3", b"linked/2": b"elsewhere/2"}.get(path, path)
+
+        def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
+            raise AssertionError("a dry run writes nothing")
+
+        def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
+            raise AssertionError("a dry run removes nothing")
+
+        def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
+            raise AssertionError("a dry run removes nothing")
+
+    store = Linked()
+    save(store, 1, 1, b"a/1")
+    save(store, 1, 2, b"linked/2")
+    save(store, 1, 3, b"a/3")
+    save(store, 1, 4, b"c/4")
+    save(store, 1, 5, b"d")
+    save(store, 1, 6, b"d/in")
+    save(store, 1, 7, b"b/last")
+    report = FakeReport()
+    prune_dry_run(store, report, Policy(2, keep_every=4), map)
+    assert report.said == [
+        ("kept", (b"c/4", "its step is a multiple of 4")),
+        ("kept", (b"d/in", "one of the 2 newest")),
+        ("kept", (b"b/last", "the latest publication", "one of the 2 newest")),
+        ("would remove", b"a/1"),
+        ("kept", (b"linked/2", "a symbolic link is on its path")),
+        ("kept", (b"a/3", "a publication that stays leads to it through a symbolic link")),
+        ("kept", (b"d", "a publication that stays names it, a path in it or a path around it")),
+    ]
+
+
+def test_a_dry_run_tells_of_removals_that_a_killed_prune_left() -> None:
+    """prune.7, prune.10."""
+    store = FakeStore()
+    entry = save(store, 1, 1, b"run/1")
+    save(store, 1, 2, b"run/2")
+    store.areas[Namespace.PUB].discard(entry.name)
+    store.areas[Namespace.PRUNE].add(entry.name)
+    report = FakeReport()
+    prune_dry_run(store, report, Policy(3), map)
+    assert ("would remove", b"run/1") in report.said
+
+
+def test_an_execution_that_begins_during_a_prune_keeps_what_it_resumed_from() -> None:
+    """prune.12: read again after the records are written."""
+    store = FakeStore()
+    entries = [save(store, 1, step, b"run/%d" % step) for step in range(3)]
+    resumed: list[Entry | None] = [None, entries[0]]
+    report = FakeReport()
+    assert prune(store, report, Policy(1), map, Guards(resumed=lambda _log: resumed.pop(0)))
+    assert report.said == [("removed", b"run/1")]
+    assert log(store) == {entries[0].name, entries[2].name}
+
+
+def test_a_prune_that_verifies_removes_nothing_if_no_save_is_whole() -> None:
+    """verify.4."""
+    store = FakeStore()
+    for step in range(3):
+        save(store, 1, step, b"run/%d" % step)
+    with pytest.raises(FormatError, match="none of the published saves is whole"):
+        prune(store, FakeReport(), Policy(1), map, Guards(is_whole=lambda _: False))
+    assert len(log(store)) == 3
+    report = FakeReport()
+    assert prune(store, report, Policy(1), map, Guards(is_whole=lambda path: path == b"run/1"))
+    assert report.all("removed") == [b"run/0"]
 
 
 @given(st.integers(0, 40), st.sampled_from([Fault.CRASH, Fault.CRASH_AFTER]), st.integers(1, 3))
@@ -308,4 +423,4 @@ def test_a_record_that_cannot_be_dropped_is_reported() -> None:
     store = Stubborn()
     first = save(store, 1, 1, b"run/1")
     save(store, 1, 2, b"run/2")
-    assert run(store).said == [("removed", b"run/1"), ("failed", b"prune/" + first.name)]
+    assert run(store).said == [("removed", b"run/1"), ("failed", b".publish/prune/" + first.name)]

@@ -93,7 +93,7 @@ def test_a_very_short_secret_is_redacted_only_as_a_word(secret: str) -> None:
     assert said.endswith("monkey's latest keystone, secret=…; at …")
 
 
-@pytest.mark.parametrize("secrets", [(), ("",), (TOKEN,)])
+@pytest.mark.parametrize("secrets", [(), ("",), (TOKEN,), ("&#1;",)])
 def test_text_without_a_secret_is_unchanged(secrets: tuple[str, ...]) -> None:
     text = "list pub/: Ünïcode İ 100%25 %ff %C3 \\u0041 \\ud800 &amp; &nosuch; &#99999999; \udcff"
     assert redacted(text, *secrets) == text

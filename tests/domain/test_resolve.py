@@ -18,14 +18,14 @@ from tests.support.retrying import retrying
 
 @given(st.sets(strategies.entries, max_size=30), st.integers(1, 7))
 def test_the_greatest_epoch_and_step_wins_over_any_number_of_pages(log: set[Entry], page_size: int) -> None:
-    """L6, resolve.1."""
+    """layout.6, resolve.1."""
     store = FakeStore(page_size)
     store.areas[Namespace.PUB] = {entry.name for entry in log}
     assert latest(store) == max(log, default=None, key=lambda entry: (entry.epoch, entry.step, entry.name))
 
 
 def test_an_unrecognised_entry_on_any_page_is_an_error() -> None:
-    """L4, resolve.3."""
+    """layout.4, resolve.3."""
     store = FakeStore(page_size=1)
     store.areas[Namespace.PUB] = {b"zzz", Entry.of(1, 1, b"a").name}
     with pytest.raises(FormatError, match="zzz"):
@@ -33,7 +33,7 @@ def test_an_unrecognised_entry_on_any_page_is_an_error() -> None:
 
 
 def test_removal_records_are_not_read() -> None:
-    """L9: only prune reads them."""
+    """layout.9: only prune reads them."""
     store = FakeStore()
     store.areas[Namespace.PRUNE] = {Entry.of(9, 9, b"a").name, b"foreign"}
     assert latest(store) is None
@@ -41,7 +41,7 @@ def test_removal_records_are_not_read() -> None:
 
 @given(st.lists(st.sampled_from([Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.NONE]), max_size=6))
 def test_lost_replies_never_hide_a_publication(schedule: list[Fault]) -> None:
-    """S2, resolve.3."""
+    """s3.8, resolve.3."""
     store = FakeStore(page_size=1)
     entries = [Entry.of(epoch, 1, b"a") for epoch in range(3)]
     store.areas[Namespace.PUB] = {entry.name for entry in entries}

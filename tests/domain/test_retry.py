@@ -22,7 +22,7 @@ from tests.support.retrying import LIMITS
 
 
 def test_a_conflict_is_sent_four_times_with_growing_waits() -> None:
-    """S4."""
+    """s3.10."""
     tries = Attempts()
     bounds = []
     for _ in range(4):
@@ -33,7 +33,7 @@ def test_a_conflict_is_sent_four_times_with_growing_waits() -> None:
 
 @given(st.integers(1, 5000), st.sampled_from([NotApplied("x"), OutcomeUnknown("x"), Unreachable("x")]))
 def test_waits_double_up_to_a_bound_and_are_spread(failures: int, fault: StoreFault) -> None:
-    """S2."""
+    """s3.8."""
     bounds = next_wait(fault, Attempts(failures=failures), 0.0, LIMITS)
     assert bounds is not None
     low, high = bounds
@@ -54,27 +54,27 @@ def test_waits_double_up_to_a_bound_and_are_spread(failures: int, fault: StoreFa
     ],
 )
 def test_a_final_fault_is_not_retried(fault: StoreFault) -> None:
-    """S2, S7."""
+    """s3.8, s3.13."""
     assert next_wait(fault, Attempts(failures=1), 0.0, LIMITS) is None
 
 
 @given(st.floats(0, 100), st.floats(0, 100))
 def test_an_unreachable_server_is_tried_for_its_own_time(first: float, later: float) -> None:
-    """S2: counted from the first of consecutive failures."""
+    """s3.8: counted from the first of consecutive failures."""
     fault = Unreachable("refused")
     tries = Attempts().record(fault, first).record(fault, first + later)
     assert (next_wait(fault, tries, first + later, LIMITS) is None) == (first + later - first >= LIMITS.unreachable)
 
 
 def test_an_answer_in_between_restarts_that_time() -> None:
-    """S2."""
+    """s3.8."""
     tries = Attempts().record(Unreachable("x"), 0.0).record(NotApplied("503"), 20.0).record(Unreachable("x"), 40.0)
     assert next_wait(Unreachable("x"), tries, 41.0, LIMITS) is not None
     assert Attempts().record(Unreachable("x"), 0.0).record(Conflict("x"), 1.0).unreachable_since is None
 
 
 def test_an_unreachable_server_is_tried_for_a_tenth_of_the_time_and_by_a_watch_for_all_of_it() -> None:
-    """S2."""
+    """s3.8."""
     assert RetryLimits.for_timeout(300.0) == (300.0, 30.0)
     assert RetryLimits.for_timeout(300.0, long_running=True) == (300.0, 300.0)
     assert RetryLimits.for_timeout(300.0).connect_timeout == 30.0

@@ -34,10 +34,10 @@ def failing(faults: list[StoreFault]) -> FakeStore:
     """A store whose `create` raises the faults first, one a call."""
 
     class Failing(FakeStore):
-        def create(self, namespace: Namespace, name: bytes) -> None:
+        def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
             if faults:
                 raise faults.pop(0)
-            super().create(namespace, name)
+            super().create(namespace, name, content)
 
     return Failing()
 
@@ -46,7 +46,7 @@ def failing(faults: list[StoreFault]) -> FakeStore:
     st.lists(st.sampled_from([Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.CONFLICT, Fault.RIVAL_WRITES]), max_size=8)
 )
 def test_a_write_that_returns_has_happened_whatever_was_lost(schedule: list[Fault]) -> None:
-    """S2, S3, S4: and it gives up only after four conflicts."""
+    """s3.8, s3.9, s3.10: and it gives up only after four conflicts."""
     inner = FakeStore()
     store = FaultyStore(inner, schedule)
     try:
@@ -60,7 +60,7 @@ def test_a_write_that_returns_has_happened_whatever_was_lost(schedule: list[Faul
 
 
 def test_a_request_ends_when_the_timeout_is_over() -> None:
-    """S2, S5: naming the step and the limit."""
+    """s3.8, s3.11: naming the step and the limit."""
     clock = FakeClock()
     store = retrying(FaultyStore(FakeStore(), [Fault.LOST_REQUEST] * 1000), clock=clock)
     with pytest.raises(TimedOut, match=r"create pub/x: .*-timeout 300s.*request lost"):
@@ -69,7 +69,7 @@ def test_a_request_ends_when_the_timeout_is_over() -> None:
 
 
 def test_requests_share_the_time_until_it_is_restarted() -> None:
-    """S5: each scan of a watch has its own time."""
+    """s3.11: each scan of a watch has its own time."""
     clock = FakeClock()
     store = retrying(failing([NotApplied("503"), NotApplied("503")]), clock=clock)
     clock.time += 299.9
@@ -80,7 +80,7 @@ def test_requests_share_the_time_until_it_is_restarted() -> None:
 
 
 def test_an_unreachable_server_ends_the_request_with_its_own_error() -> None:
-    """S2: after a tenth of the time."""
+    """s3.8: after a tenth of the time."""
     clock = FakeClock()
     store = retrying(failing([Unreachable("connection refused")] * 1000), clock=clock)
     with pytest.raises(Unreachable):
@@ -89,7 +89,7 @@ def test_an_unreachable_server_ends_the_request_with_its_own_error() -> None:
 
 
 def test_waits_are_drawn_from_the_schedule() -> None:
-    """S4: for a conflict, 50 to 100, 100 to 200 and 200 to 400 ms."""
+    """s3.10: for a conflict, 50 to 100, 100 to 200 and 200 to 400 ms."""
     random = FakeRandom()
     with pytest.raises(Conflict):
         create(retrying(failing([Conflict("x")] * 4), random=random))
@@ -101,7 +101,7 @@ def rejection(message: str, *, refreshable: bool = True) -> CredentialsRejected:
 
 
 def test_rejected_credentials_are_refreshed_once_for_each_request() -> None:
-    """S6."""
+    """s3.12."""
     refreshes: list[str] = []
     faults: list[StoreFault] = [rejection("again")]
     fresh = failing(faults)
@@ -125,7 +125,7 @@ def never(refused: CredentialsRejected) -> Store:
 
 @pytest.mark.parametrize(("refreshable", "refresh"), [(True, None), (False, never)])
 def test_a_rejection_that_cannot_be_refreshed_is_raised_at_once(refreshable: bool, refresh: Refresh | None) -> None:  # noqa: FBT001
-    """S6."""
+    """s3.12."""
     with pytest.raises(CredentialsRejected):
         create(retrying(failing([rejection("x", refreshable=refreshable)]), refresh=refresh))
 
@@ -138,7 +138,7 @@ class Reports(list[tuple[str, str, float]]):
 
 
 def test_a_retry_is_reported_once_until_a_request_succeeds() -> None:
-    """S2."""
+    """s3.8."""
     reports = Reports()
     faults: list[StoreFault] = [NotApplied("503"), OutcomeUnknown("cut off"), Unreachable("refused")]
     store = retrying(failing(faults), on_retry=reports)
@@ -155,7 +155,7 @@ def test_a_retry_is_reported_once_until_a_request_succeeds() -> None:
 
 
 def test_neither_a_conflict_nor_a_final_fault_is_reported_as_a_retry() -> None:
-    """S4."""
+    """s3.10."""
     reports = Reports()
     create(retrying(failing([Conflict("in flight")]), on_retry=reports))
     with pytest.raises(PermanentFault):
@@ -164,7 +164,7 @@ def test_neither_a_conflict_nor_a_final_fault_is_reported_as_a_retry() -> None:
 
 
 def test_a_removal_whose_first_reply_was_lost_counts_as_found() -> None:
-    """S2, prune.1."""
+    """s3.8, prune.1."""
     inner = FakeStore()
     inner.files[b"run/1/x"] = b""
     store = retrying(FaultyStore(inner, [Fault.LOST_REPLY]))
@@ -173,7 +173,7 @@ def test_a_removal_whose_first_reply_was_lost_counts_as_found() -> None:
 
 
 def test_every_call_of_the_port_is_retried_and_named() -> None:
-    """S2, S5."""
+    """s3.8, s3.11."""
     inner = FakeStore()
     inner.files = {b"run/1/x": b"12345"}
     reports = Reports()

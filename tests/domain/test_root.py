@@ -49,13 +49,13 @@ def nowhere(path: bytes) -> bool:
     ],
 )
 def test_a_root_is_a_directory_or_a_prefix(text: bytes, root: Root) -> None:
-    """R2, R3, R4."""
+    """root.2, root.3, root.4."""
     assert parse_root(text, CWD, is_same) == root
     assert is_directory_path(text) is isinstance(root, PosixRoot)
 
 
 def test_a_root_whose_dots_follow_a_link_is_taken_as_given() -> None:
-    """R4, resolve.3: where the text leads to another directory than the path does."""
+    """root.4, resolve.3: where the text leads to another directory than the path does."""
     asked = []
 
     def differ(one: bytes, other: bytes) -> bool:
@@ -69,7 +69,7 @@ def test_a_root_whose_dots_follow_a_link_is_taken_as_given() -> None:
 
 @pytest.mark.parametrize("text", [b"gs://b/p", b"s3:/b", b"s3:b", b"file:/d", b"S3://b/p", b"a:b/c", b":", b"c:"])
 def test_another_scheme_is_refused_with_the_way_out(text: bytes) -> None:
-    """R3."""
+    """root.3."""
     with pytest.raises(ConfigError, match=r"write \./ in front"):
         parse_root(text, CWD, is_same)
     assert not is_directory_path(text)
@@ -101,7 +101,7 @@ def test_another_scheme_is_refused_with_the_way_out(text: bytes) -> None:
     ],
 )
 def test_a_malformed_s3_root_is_refused(text: bytes) -> None:
-    """R2."""
+    """root.2."""
     with pytest.raises(ConfigError):
         parse_root(text, CWD, is_same)
 
@@ -116,7 +116,7 @@ def test_a_save_is_found_where_it_is_rendered(path: bytes) -> None:
 
 @given(st.from_regex(r"[a-z0-9%:.]+(/[a-z0-9%]+)*", fullmatch=True).map(str.encode))
 def test_a_key_is_found_where_it_is_rendered(path: bytes) -> None:
-    """R2, publish.1: taken literally."""
+    """root.2, publish.1: taken literally."""
     root = S3Root("bucket", "pre/fix")
     assert root.render(path) == b"s3://bucket/pre/fix/" + path
     assert root.locate(root.render(path) + b"/", CWD, nowhere) == path
@@ -168,7 +168,7 @@ def test_a_root_behind_a_link_is_found_from_both_sides_and_links_below_it_stay()
     ],
 )
 def test_what_is_not_an_url_under_the_root_is_refused(save: bytes) -> None:
-    """publish.1, L3."""
+    """publish.1, layout.3."""
     with pytest.raises(ConfigError):
         S3Root("bucket", "prefix").locate(save, CWD, nowhere)
 

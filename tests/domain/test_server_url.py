@@ -1,4 +1,4 @@
-"""P2: what a proxy URL may be. C3 and V1 share the grammar of hosts and ports."""
+"""proxy.2: what a proxy URL may be. creds.3 and vault.1 share the grammar of hosts and ports."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_host_with_an_optional_port_is_kept_unchanged(url: str) -> None:
     ],
 )
 def test_any_other_url_is_refused_for_its_reason_and_never_quoted(url: str, fault: str) -> None:
-    """P2, F9."""
+    """proxy.2, cli.9."""
     with pytest.raises(ConfigError, match=r"invalid proxy URL \(expected http://HOST\[:PORT\] or https") as raised:
         parse_proxy_url(url)
     said = str(raised.value).partition("): ")[2]

@@ -1,4 +1,4 @@
-"""V1 to V3: the grammar of `vault:` locations."""
+"""vault.1 to vault.3: the grammar of `vault:` locations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def at(path: str = "team/s3", query: str = K8S) -> VaultUrl:
 
 
 def test_kubernetes_defaults() -> None:
-    """V2."""
+    """vault.2."""
     location = at()
     assert location == VaultUrl(SERVER, "team/s3", LOGIN, "secret", 2, None, None, None)
     assert location.login == KubernetesAuth(
@@ -32,14 +32,14 @@ def test_kubernetes_defaults() -> None:
 
 
 def test_approle_defaults() -> None:
-    """V2."""
+    """vault.2."""
     location = parse_vault_url("http://vault/s3?auth=approle&approle=/home/u/.config/vault-approle")
     assert location == VaultUrl(Origin("http", "vault", None), "s3", AppRoleAuth(b"/home/u/.config/vault-approle"))
     assert location.login.mount == "approle"
 
 
 def test_every_key_is_parsed() -> None:
-    """V2."""
+    """vault.2."""
     location = at(
         query="mount=kv&auth=kubernetes&role=r&ca=/ca.pem&proxy=http%3A%2F%2Fproxy.example%3A3128"
         "&kv=1&authmount=k8s/east&namespace=team/a&token=/run/token"
@@ -73,7 +73,7 @@ def test_every_key_is_parsed() -> None:
     ],
 )
 def test_the_path_is_decoded_once(path: str, meant: str) -> None:
-    """V3."""
+    """vault.3."""
     assert at(path).path == meant
 
 
@@ -90,14 +90,14 @@ def test_the_path_is_decoded_once(path: str, meant: str) -> None:
     ],
 )
 def test_in_the_query_a_plus_is_a_space_and_escapes_are_decoded_once(query: str, role: str) -> None:
-    """V3."""
+    """vault.3."""
     login = at(query=query).login
     assert isinstance(login, KubernetesAuth)
     assert login.role == role
 
 
 def test_a_file_that_is_not_utf8_keeps_its_name() -> None:
-    """V2: paths of this node are bytes, escaped or as the shell gave them."""
+    """vault.2: paths of this node are bytes, escaped or as the shell gave them."""
     assert at(query=f"{K8S}&token=/a%FFb").login == KubernetesAuth("training", b"/a\xffb")
     assert at(query=f"{K8S}&ca=/a\udcffb").ca == b"/a\xffb"
 
@@ -181,7 +181,7 @@ def test_a_file_that_is_not_utf8_keeps_its_name() -> None:
     ],
 )
 def test_every_other_location_is_refused_for_its_reason(path: str, query: str, fault: str) -> None:
-    """V3, P2."""
+    """vault.3, proxy.2."""
     with pytest.raises(ConfigError) as raised:
         at(path, query)
     assert fault in str(raised.value)
@@ -204,14 +204,14 @@ def test_every_other_location_is_refused_for_its_reason(path: str, query: str, f
     ],
 )
 def test_an_invalid_server_is_refused_and_never_quoted(server: str, fault: str) -> None:
-    """V3, F9."""
+    """vault.3, cli.9."""
     with pytest.raises(ConfigError, match=fault) as raised:
         parse_vault_url(f"{server}/team/s3?{K8S}")
     assert "hunter2" not in "".join(traceback.format_exception(raised.value))
 
 
 def test_ca_without_tls_is_refused() -> None:
-    """V3."""
+    """vault.3."""
     with pytest.raises(ConfigError, match="ca= requires https://"):
         parse_vault_url(f"http://vault.example/team/s3?{K8S}&ca=/ca.pem")
 
@@ -282,7 +282,7 @@ _near = st.lists(
 @given(_argument | _near | _near.map(lambda text: "https://vault/p?auth=kubernetes&role=r&" + text))
 @example("https://vault/p?auth=kubernetes&role=r")
 def test_any_text_is_one_location_or_one_error(text: str) -> None:
-    """V3: what is taken means what its canonical text means, and nothing else is taken."""
+    """vault.3: what is taken means what its canonical text means, and nothing else is taken."""
     try:
         location = parse_vault_url(text)
     except ConfigError:

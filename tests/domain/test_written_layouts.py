@@ -1,4 +1,4 @@
-"""Every row of the table, against a save that is written operation by operation in the order of its framework's source."""
+"""Every row of the table, against saves that are written one operation at a time in the order of the sources."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_it_works_with_a_store(pyz: Path, seaweedfs: KeyedServer, tmp_path: Path
 
 
 def test_it_contains_a_ca_bundle_and_leaves_no_file_behind(pyz: Path, tmp_path: Path) -> None:
-    """S8: for a node that has no bundle of its own."""
+    """s3.14: for a node that has no bundle of its own."""
     script = f"""if True:
         import sys, ssl, os
         sys.path.insert(0, {str(pyz)!r})

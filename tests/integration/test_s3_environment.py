@@ -190,7 +190,7 @@ def requests_of(job: S3Job, env: dict[str, str]) -> list[tuple[object, ...]]:
 
 
 def test_the_program_sends_the_same_bytes_in_every_environment(job: S3Job, hostile: Hostile) -> None:
-    """E2, P1"""
+    """env.2, proxy.1"""
     plain = requests_of(job, {})
     assert len(plain) > 10
     assert requests_of(job, hostile.env) == plain
@@ -198,7 +198,7 @@ def test_the_program_sends_the_same_bytes_in_every_environment(job: S3Job, hosti
 
 
 def test_sslkeylogfile_is_ignored(job: S3Job, hostile: Hostile, tmp_path: Path) -> None:
-    """E2"""
+    """env.2"""
     (tmp_path / "creds" / "endpoint").write_text(job.wire.endpoint.replace("http:", "https:"))
     words = [PROGRAM, "resolve", *job.flags, "-timeout", "3s"]
     done = subprocess.run(words, env=CLEAN | hostile.env, capture_output=True, timeout=60, check=False)
@@ -232,7 +232,7 @@ FIRST_LAYER_ONLY = {
 
 
 def test_the_client_ignores_an_environment_that_is_not_emptied(job: S3Job, hostile: Hostile) -> None:
-    """E2: the second layer."""
+    """env.2: the second layer."""
     recorded = []
     for env in ({}, {name: value for name, value in hostile.env.items() if name not in FIRST_LAYER_ONLY}):
         job.wire.asked.clear()

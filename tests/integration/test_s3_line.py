@@ -66,7 +66,7 @@ def through(wire: Wire) -> bool:
 def test_a_proxy_carries_every_request_of_the_program(
     tinyproxy: TinyProxy, seaweedfs: KeyedServer, tmp_path: Path
 ) -> None:
-    """P3"""
+    """proxy.3"""
     with s3_job(seaweedfs, tmp_path) as job:
         for step in (1, 2):
             job.save(step, "weights")
@@ -84,7 +84,7 @@ def test_a_proxy_carries_every_request_of_the_program(
 def test_a_tls_store_is_reached_through_a_proxys_tunnel(
     tinyproxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
-    """P3"""
+    """proxy.3"""
     endpoint = tls(wire.endpoint)
     works(place.store(endpoint, settings=ConnectionSettings(tinyproxy.url, trust, 20.0)))
     assert f"CONNECT {endpoint.removeprefix('https://')}" in tinyproxy.asked()
@@ -94,7 +94,7 @@ def test_a_tls_store_is_reached_through_a_proxys_tunnel(
 def test_a_proxy_behind_tls_carries_every_request(
     target: str, tinyproxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
-    """P2, P3"""
+    """proxy.2, proxy.3"""
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
     works(place.store(endpoint, settings=ConnectionSettings(tls(tinyproxy.url), trust, 20.0)))
     assert len(wire.asked) > 5
@@ -109,7 +109,7 @@ def test_a_proxy_behind_tls_carries_every_request(
 def test_a_proxy_whose_certificate_does_not_verify_is_not_used(
     target: str, flaw: str, tinyproxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
-    """P2"""
+    """proxy.2"""
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
     host = "elsewhere.example" if flaw == "for another host" else "localhost"
     address = tls(tinyproxy.url, host, expired=flaw == "expired")
@@ -138,7 +138,7 @@ def test_a_proxy_that_refuses_the_tunnel_is_final(
 def test_an_unreachable_proxy_is_not_bypassed(
     target: str, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
-    """P3, S2"""
+    """proxy.3, s3.8"""
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
     (port,) = free_ports(1)
     with pytest.raises(Unreachable):
@@ -153,7 +153,7 @@ def test_an_unreachable_proxy_is_not_bypassed(
 def test_a_reply_that_is_lost_behind_a_proxy_leaves_a_put_unknown(
     target: str, proxy_scheme: str, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
-    """S3: what a proxy had may have happened."""
+    """s3.9: what a proxy had may have happened."""
     with Wire(wire.endpoint) as hanging_up:
         # As a proxy it is asked by whole URLs, or for a tunnel, and hangs up either way.
         hanging_up.spoil_all("*", lost_request)
@@ -168,7 +168,7 @@ def test_a_reply_that_is_lost_behind_a_proxy_leaves_a_put_unknown(
 def test_a_store_that_the_proxy_cannot_reach_is_retried(
     target: str, tinyproxy: TinyProxy, place: Place, trust: str
 ) -> None:
-    """S2"""
+    """s3.8"""
     (port,) = free_ports(1)
     with pytest.raises(NotApplied):
         place.store(
@@ -177,7 +177,7 @@ def test_a_store_that_the_proxy_cannot_reach_is_retried(
 
 
 def test_a_store_with_a_trusted_private_ca_works(place: Place, wire: Wire, tls: Callable[..., str], trust: str) -> None:
-    """S8"""
+    """s3.14"""
     works(place.store(tls(wire.endpoint), settings=ConnectionSettings(None, trust, 20.0)))
 
 
@@ -185,7 +185,7 @@ def test_a_store_with_a_trusted_private_ca_works(place: Place, wire: Wire, tls: 
 def test_a_store_whose_certificate_does_not_verify_fails_at_once(
     flaw: str, place: Place, wire: Wire, tls: Callable[..., str], trust: str
 ) -> None:
-    """S8: before a secret or a request goes out."""
+    """s3.14: before a secret or a request goes out."""
     host = "elsewhere.example" if flaw == "for another host" else "localhost"
     endpoint = tls(wire.endpoint, host, expired=flaw == "expired")
     store = place.store(endpoint, settings=ConnectionSettings(None, BUNDLE if flaw == "untrusted" else trust, 5.0))

@@ -26,7 +26,7 @@ REQUESTS: dict[str, tuple[str, list[tuple[str, str, Fault]]]] = {
 
 @pytest.mark.parametrize("request_", REQUESTS)
 def test_each_rejected_request_is_sent_once_more_with_fresh_credentials(request_: str, job: S3Job) -> None:
-    """S6"""
+    """s3.12"""
     framework, refusals = REQUESTS[request_]
     job.save(1)
     job.place.fill("exec/a/checkpoint-1/.metadata")
@@ -47,7 +47,7 @@ def test_each_rejected_request_is_sent_once_more_with_fresh_credentials(request_
 
 
 def test_a_watch_refreshes_as_often_as_necessary(job: S3Job) -> None:
-    """S6: once for each refused request."""
+    """s3.12: once for each refused request."""
     job.save(1)
     for part in ("delimiter", "trainer_state.json"):
         job.wire.spoil("GET", EXPIRED, part=part)
@@ -62,7 +62,7 @@ def test_a_watch_refreshes_as_often_as_necessary(job: S3Job) -> None:
 
 
 def test_a_request_that_is_rejected_twice_ends_the_watch(job: S3Job) -> None:
-    """S6"""
+    """s3.12"""
     job.save(1)
     job.wire.spoil("PUT", EXPIRED, EXPIRED)
     with job.watch("-interval", "1h") as process:
@@ -73,10 +73,23 @@ def test_a_request_that_is_rejected_twice_ends_the_watch(job: S3Job) -> None:
     assert job.published() == []
 
 
-def test_a_code_that_fresh_credentials_do_not_cure_is_final(job: S3Job) -> None:
-    """S6: ExpiredToken and InvalidAccessKeyId alone."""
+@pytest.mark.parametrize("code", ["SignatureDoesNotMatch", "InvalidToken", "TokenRefreshRequired"])
+def test_other_rejections_are_final_if_the_credentials_are_unchanged(code: str, job: S3Job) -> None:
+    """watch.11: a subPath mount is never updated."""
     job.save(1)
-    job.wire.spoil("PUT", says(403, "SignatureDoesNotMatch"))
+    job.wire.spoil("PUT", says(403, code))
+    with job.watch("-interval", "1h") as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (1, b"")
+    assert REJECTED.format(code) in err.decode()
+    assert f"the credentials of {job.flags[-1]} are unchanged" in err.decode()
+    assert len(job.wire.sent("PUT")) == 1
+
+
+def test_a_code_that_fresh_credentials_do_not_cure_is_final(job: S3Job) -> None:
+    """s3.12, watch.11"""
+    job.save(1)
+    job.wire.spoil("PUT", says(403, "AccessDenied"))
     with job.watch("-interval", "1h") as process:
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (1, b"")

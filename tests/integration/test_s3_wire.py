@@ -13,6 +13,7 @@ from publish.domain.errors import PublishError
 from publish.domain.prune import prune
 from publish.domain.publish import publish_entry
 from publish.domain.resolve import latest
+from publish.domain.retention import Policy
 from tests.support.fakes import FakeReport
 from tests.support.fault_proxy import (
     Fault,
@@ -30,6 +31,7 @@ from tests.support.fault_proxy import (
     web_page,
 )
 from tests.support.moto_server import Moto
+from tests.support.program import RETRYING
 from tests.support.retrying import retrying
 from tests.support.s3_jobs import S3Job
 from tests.support.s3_roots import make_place, wire_to
@@ -61,11 +63,13 @@ UNHEARD = {"lost reply": lost_reply, "reset": reset_in_headers, "cut": cut_in_he
 
 @pytest.mark.parametrize("fault", LOST.values(), ids=LOST)
 def test_a_put_that_was_not_applied_is_sent_again(fault: Fault, job: S3Job) -> None:
-    """S2"""
+    """s3.8"""
     job.save(7)
     job.wire.spoil("PUT", fault)
     result = job.publish(7)
-    assert (result.status, result.err) == (0, b"")
+    assert (result.status, result.messages) == (0, [])
+    (retry,) = result.retries
+    assert retry.startswith(f"store: create pub/{job.entry(7)} failed, retrying for up to ")
     assert result.out.startswith(f"published {job.entry(7)} ".encode())
     assert job.published() == [7]
     assert len(job.wire.sent("PUT")) == 2
@@ -73,19 +77,20 @@ def test_a_put_that_was_not_applied_is_sent_again(fault: Fault, job: S3Job) -> N
 
 @pytest.mark.parametrize("fault", UNHEARD.values(), ids=UNHEARD)
 def test_a_put_with_a_lost_response_is_reported_as_already_published(fault: Fault, job: S3Job) -> None:
-    """S3"""
+    """s3.9"""
     job.save(7)
     job.wire.spoil("PUT", fault)
     result = job.publish(7)
     assert (result.status, result.out) == (0, b"")
-    (note,) = result.notes
-    assert "already" in note
+    (message,) = result.messages
+    assert "already" in message
+    assert len(result.retries) == 1
     assert job.published() == [7]
 
 
 @pytest.mark.parametrize("conflicts", [1, 2, 3])
 def test_a_put_is_sent_up_to_four_times_on_conflicts(conflicts: int, job: S3Job) -> None:
-    """S4"""
+    """s3.10"""
     job.save(7)
     job.wire.spoil("PUT", *[CONFLICT] * conflicts)
     assert job.publish(7).status == 0
@@ -94,7 +99,7 @@ def test_a_put_is_sent_up_to_four_times_on_conflicts(conflicts: int, job: S3Job)
 
 
 def test_a_fourth_conflict_fails_the_publication(job: S3Job) -> None:
-    """S4"""
+    """s3.10"""
     job.save(7)
     job.wire.spoil("PUT", *[CONFLICT] * 4)
     result = job.publish(7)
@@ -107,7 +112,7 @@ def test_a_fourth_conflict_fails_the_publication(job: S3Job) -> None:
 
 @pytest.mark.parametrize(("fault", "word"), FINAL.values(), ids=FINAL)
 def test_a_final_response_to_a_put_is_reported_and_nothing_is_published(fault: Fault, word: str, job: S3Job) -> None:
-    """S2, S6, S7"""
+    """s3.8, s3.12, s3.13"""
     job.save(7)
     job.wire.spoil_all("PUT", fault)
     result = job.publish(7)
@@ -121,7 +126,7 @@ def test_a_final_response_to_a_put_is_reported_and_nothing_is_published(fault: F
 @pytest.mark.parametrize("fault", [silence, drips], ids=["silence", "a byte a second"])
 @pytest.mark.parametrize("verb", ["publish", "resolve"])
 def test_the_timeout_is_wall_clock_time(fault: Fault, verb: str, job: S3Job) -> None:
-    """S5: the step and the limit are named."""
+    """s3.11: the step and the limit are named."""
     job.save(7)
     job.record(6)
     job.wire.spoil_all("PUT" if verb == "publish" else "GET", fault)
@@ -141,11 +146,13 @@ BROKEN = {
 
 @pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN)
 def test_a_failed_list_is_sent_again(fault: Fault, job: S3Job) -> None:
-    """resolve.1, S2: never a false "nothing published"."""
+    """resolve.1, s3.8: never a false "nothing published"."""
     job.record(6, 7)
     job.wire.spoil("GET", fault, fault)
     result = job.run("resolve")
-    assert (result.status, result.out, result.err) == (0, f"{job.url(7)}\n".encode(), b"")
+    assert (result.status, result.out, result.messages) == (0, f"{job.url(7)}\n".encode(), [])
+    # Two faults in a row are reported once.
+    assert len(result.retries) == 1
     assert len(job.wire.asked) == 3
 
 
@@ -168,7 +175,9 @@ def test_a_list_that_never_succeeds_is_not_an_empty_log(fault: Fault, job: S3Job
     job.wire.spoil_all("GET", fault)
     result = job.run("resolve", "-timeout", "2s")
     assert (result.status, result.out) == (1, b"")
-    assert "out of time" in result.notes[0]
+    assert len(result.retries) == 1
+    (message,) = result.messages
+    assert "out of time" in message
 
 
 WATCHED = {
@@ -183,7 +192,7 @@ WATCHED = {
     ids=[f"{method} {name}" for method, faults in WATCHED.items() for name in faults],
 )
 def test_a_watch_publishes_each_save_once_on_a_bad_network(method: str, fault: Fault, job: S3Job) -> None:
-    """watch.1, S2, S3: whatever is met, at the start, in a scan and on the way out."""
+    """watch.1, s3.8, s3.9: whatever is met, at the start, in a scan and on the way out."""
     job.save(1)
     job.wire.spoil(method, fault)
     with job.watch("-interval", "1h") as process:
@@ -191,16 +200,16 @@ def test_a_watch_publishes_each_save_once_on_a_bad_network(method: str, fault: F
         assert process.stderr is not None
         # The first scan is over when it has said something of its only save.
         first = process.stdout.readline() if fault not in UNHEARD.values() or method == "GET" else b""
-        first_note = b"" if first else process.stderr.readline()
+        first_note = b"" if first else next(line for line in process.stderr if RETRYING.encode() not in line)
         job.save(2)
         job.wire.spoil(method, fault)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0
     lines = (first + out).splitlines()
-    notes = (first_note + err).splitlines()
-    assert len(lines) + len(notes) == 2
-    assert all(b"already" in note for note in notes)
+    messages = [line for line in (first_note + err).splitlines() if RETRYING.encode() not in line]
+    assert len(lines) + len(messages) == 2
+    assert all(b"already" in message for message in messages)
     assert job.published() == [1, 2]
 
 
@@ -209,14 +218,14 @@ PRUNED = {**BUSY, "lost request": lost_request, "lost reply": lost_reply, "reset
 
 @pytest.mark.parametrize("fault", PRUNED.values(), ids=PRUNED)
 def test_a_prune_on_a_bad_network_ends_like_one_on_a_good_network(fault: Fault, job: S3Job) -> None:
-    """prune.1, S2"""
+    """prune.1, s3.8"""
     for step in (1, 2, 3):
         job.save(step, "weights", "optimizer")
     job.record(1, 2, 3)
     for method in ("GET", "PUT", "POST", "DELETE"):
         job.wire.spoil(method, fault)
     result = job.run("prune", "-keep", "1")
-    assert (result.status, result.err) == (0, b"")
+    assert (result.status, result.messages) == (0, [])
     assert result.out.splitlines() == [f"removed {job.url(step)}".encode() for step in (1, 2)]
     assert job.published() == [3]
     assert {path.split("/")[2] for path in job.place.paths() if path.startswith("exec/")} == {"checkpoint-3"}
@@ -224,7 +233,7 @@ def test_a_prune_on_a_bad_network_ends_like_one_on_a_good_network(fault: Fault, 
 
 
 def test_repeated_slow_downs_are_waited_out(job: S3Job) -> None:
-    """S2"""
+    """s3.8"""
     job.record(1)
     job.wire.spoil("GET", *[BUSY["503"]] * 5)
     assert job.run("resolve").out == f"{job.url(1)}\n".encode()
@@ -283,7 +292,7 @@ def _check(puts: list[str], gets: list[str], deletes: list[str], moto: Moto) -> 
             publish_entry(store, report, entry)
             made = True
             found = latest(store)
-            pruned = prune(store, report, 1, map)
+            pruned = prune(store, report, Policy(1), map)
         except PublishError:
             pass
         said = len(report.all("published") + report.all("already"))
@@ -299,5 +308,5 @@ def _check(puts: list[str], gets: list[str], deletes: list[str], moto: Moto) -> 
         store = retrying(place.store(wire.endpoint))
         publish_entry(store, report, entry)
         assert latest(store) == entry
-        assert prune(store, report, 1, map)
+        assert prune(store, report, Policy(1), map)
     assert place.paths() == ["exec/a/checkpoint-2/w", f"pub/{entry.name.decode()}"]

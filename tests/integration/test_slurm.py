@@ -73,7 +73,7 @@ def latest(root: Path) -> str:
 
 
 def test_a_job_resumes_after_a_requeue_and_a_time_limit_and_its_zombie_loses(cluster: Slurm, tmp_path: Path) -> None:
-    """resolve.1, watch.1, watch.6, L6 as a cluster sees them."""
+    """resolve.1, watch.1, watch.6, layout.6 as a cluster sees them."""
     root = tmp_path / "root"
     root.mkdir()
     # One minute is the shortest time limit that Slurm knows; it looks twice a minute.
@@ -123,7 +123,7 @@ def test_a_finished_job_succeeds_with_its_last_save_published(cluster: Slurm, tm
 
 
 def test_a_job_without_its_root_fails_before_it_trains(cluster: Slurm, tmp_path: Path) -> None:
-    """resolve.3, R4: an unmounted file system is not a fresh start."""
+    """resolve.3, root.4: an unmounted file system is not a fresh start."""
     job = Job(cluster, tmp_path / "unmounted", "--job-name=lost", training="--until 35 --pace 0")
     ended = cluster.wait(job.number, "the job to end", lambda fields: fields["JobState"] not in UNDER_WAY)
     assert ended["JobState"] == "FAILED"

@@ -119,7 +119,7 @@ def absent(location: str, trust: str | Path | None = None) -> str:
 def test_each_login_reads_the_secret_and_leaves_no_token(
     vault: OpenBao, admin: Admin, secret: Secret, login: Login
 ) -> None:
-    """V1, V2, V5."""
+    """vault.1, vault.2, vault.5."""
     location = f"{vault.address}/{secret.path}?{login(secret.policy)}"
     before = admin.tokens()
     assert read(location) == CREDENTIALS
@@ -129,7 +129,7 @@ def test_each_login_reads_the_secret_and_leaves_no_token(
 def test_each_login_by_tls_with_a_private_ca(
     vault: OpenBao, authority: CertificateAuthority, secret: Secret, login: Login, tmp_path: Path
 ) -> None:
-    """V2, S8: `ca=`, or the node's own bundle."""
+    """vault.2, s3.14: `ca=`, or the node's own bundle."""
     ca = authority.write(tmp_path)
     location = f"{vault.tls_address}/{secret.path}?{login(secret.policy)}"
     assert read(f"{location}&ca={ca}") == CREDENTIALS
@@ -140,7 +140,7 @@ def test_each_login_by_tls_with_a_private_ca(
 
 
 def test_kv_version_1(vault: OpenBao, admin: Admin, login: Login) -> None:
-    """V2."""
+    """vault.2."""
     mount = f"kv-{secrets.token_hex(4)}"
     admin.mount_kv(mount, 1)
     admin.write("s3", FIELDS, mount, 1)
@@ -149,7 +149,7 @@ def test_kv_version_1(vault: OpenBao, admin: Admin, login: Login) -> None:
 
 
 def test_other_mounts_of_the_engine_and_of_the_method(vault: OpenBao, admin: Admin, login: Login) -> None:
-    """V2: a mount may have a slash in it."""
+    """vault.2: a mount may have a slash in it."""
     mount, auth = f"deep/kv-{secrets.token_hex(4)}", f"deep/auth-{secrets.token_hex(4)}"
     admin.mount_kv(mount, 2)
     admin.write("team/s3", FIELDS, mount)
@@ -164,7 +164,7 @@ def test_other_mounts_of_the_engine_and_of_the_method(vault: OpenBao, admin: Adm
 def test_a_path_with_every_kind_of_character(
     vault: OpenBao, admin: Admin, approle: Login, written: str, asked: str
 ) -> None:
-    """V3: decoded once, and what Vault decodes is the path again."""
+    """vault.3: decoded once, and what Vault decodes is the path again."""
     base = secrets.token_hex(6)
     quoted = written.replace("%", "%25").replace("+", "%2B").replace(";", "%3B").replace("é", "%C3%A9")
     admin.write(f"{base}/{quoted}", FIELDS)
@@ -173,7 +173,7 @@ def test_a_path_with_every_kind_of_character(
 
 
 def test_a_namespace(tmp_path: Path, approle: Login) -> None:
-    """V2. OpenBao's own: Vault has them in its enterprise edition alone."""
+    """vault.2. OpenBao's own: Vault has them in its enterprise edition alone."""
     server = OpenBao()
     try:
         inside = Admin(server).make_namespace("team")
@@ -189,7 +189,7 @@ def test_a_namespace(tmp_path: Path, approle: Login) -> None:
 
 
 def test_a_token_that_cannot_be_revoked_is_ignored(vault: OpenBao, secret: Secret, approle: Login) -> None:
-    """V5: a batch token."""
+    """vault.5: a batch token."""
     assert read(f"{vault.address}/{secret.path}?{approle(secret.policy, token_type='batch')}") == CREDENTIALS
 
 
@@ -206,7 +206,7 @@ def test_the_latest_version_is_read(vault: OpenBao, admin: Admin, secret: Secret
 def test_refused_logins_are_errors(
     vault: OpenBao, secret: Secret, approle: Login, kubernetes: Login, reviews: TokenReview, tmp_path: Path
 ) -> None:
-    """V4, V8."""
+    """vault.4, vault.8."""
     place = f"{vault.address}/{secret.path}"
     good = approle(secret.policy)
     directory = Path(good.rpartition("=")[2])
@@ -233,7 +233,7 @@ def test_refused_logins_are_errors(
 
 
 def test_a_used_up_secret_id_is_an_error(vault: OpenBao, secret: Secret, approle: Login) -> None:
-    """V4."""
+    """vault.4."""
     location = f"{vault.address}/{secret.path}?{approle(secret.policy, secret_id_num_uses=1)}"
     assert read(location) == CREDENTIALS
     assert wrong(location).startswith("login: the server responded with status 400")
@@ -242,7 +242,7 @@ def test_a_used_up_secret_id_is_an_error(vault: OpenBao, secret: Secret, approle
 def test_refused_reads_are_errors_and_leave_no_token(
     vault: OpenBao, admin: Admin, secret: Secret, approle: Login
 ) -> None:
-    """V4, V5."""
+    """vault.4, vault.5."""
     everything = admin.allow_reading("secret/*")
     login = approle(everything)
     before = admin.tokens()
@@ -258,7 +258,7 @@ def test_refused_reads_are_errors_and_leave_no_token(
 
 
 def test_version_1_read_as_version_2_is_an_error(vault: OpenBao, admin: Admin, approle: Login) -> None:
-    """V4."""
+    """vault.4."""
     mount = f"kv-{secrets.token_hex(4)}"
     admin.mount_kv(mount, 1)
     admin.write("s3", FIELDS, mount, 1)
@@ -278,13 +278,13 @@ def test_version_1_read_as_version_2_is_an_error(vault: OpenBao, admin: Admin, a
 def test_a_secret_with_invalid_fields_is_an_error(
     vault: OpenBao, admin: Admin, secret: Secret, approle: Login, fields: dict[str, object], words: str
 ) -> None:
-    """C2, V7."""
+    """creds.2, vault.7."""
     admin.write(secret.path, fields)
     assert words in wrong(f"{vault.address}/{secret.path}?{approle(secret.policy)}")
 
 
 def test_a_sealed_server_is_an_error(approle: Login) -> None:
-    """V4: it is there, and nothing is tried again."""
+    """vault.4: it is there, and nothing is tried again."""
     server = OpenBao()
     try:
         admin = Admin(server)
@@ -296,7 +296,7 @@ def test_a_sealed_server_is_an_error(approle: Login) -> None:
 
 
 def test_a_stopped_server_is_unavailable(vault: OpenBao, secret: Secret, approle: Login) -> None:
-    """V4."""
+    """vault.4."""
     port = free_ports(1)[0]
     said = absent(f"http://127.0.0.1:{port}/{secret.path}?{approle(secret.policy)}")
     assert said == "cannot reach the server: Connection refused"
@@ -313,7 +313,7 @@ def carried_by(proxy: TinyProxy) -> list[str]:
 def test_a_proxy_carries_every_request_to_a_plain_server(
     vault: OpenBao, secret: Secret, login: Login, tinyproxy: TinyProxy
 ) -> None:
-    """P1, P3: loopback is no exception."""
+    """proxy.1, proxy.3: loopback is no exception."""
     assert read(f"{vault.address}/{secret.path}?{login(secret.policy)}&proxy={tinyproxy.url}") == CREDENTIALS
     carried = [line.partition("/v1/")[0] for line in carried_by(tinyproxy)]
     assert carried == [f"POST {vault.address}", f"GET {vault.address}", f"POST {vault.address}"]
@@ -322,7 +322,7 @@ def test_a_proxy_carries_every_request_to_a_plain_server(
 def test_a_proxy_carries_tls_to_the_server(
     vault: OpenBao, authority: CertificateAuthority, secret: Secret, login: Login, tinyproxy: TinyProxy, tmp_path: Path
 ) -> None:
-    """P2, P3."""
+    """proxy.2, proxy.3."""
     ca = authority.write(tmp_path)
     location = f"{vault.tls_address}/{secret.path}?{login(secret.policy)}&proxy={tinyproxy.url}"
     assert read(f"{location}&ca={ca}") == CREDENTIALS
@@ -339,7 +339,7 @@ def test_a_tls_proxy_is_verified_with_the_system_bundle_and_never_with_ca(
     tls: MakeFront,
     tmp_path: Path,
 ) -> None:
-    """P2: two authorities, each good for one of the two and not for the other."""
+    """proxy.2: two authorities, each good for one of the two and not for the other."""
     nodes = CertificateAuthority("The node's own")
     roots = nodes.write(tmp_path, "roots.pem")
     ca = authority.write(tmp_path)
@@ -362,7 +362,7 @@ def test_a_tls_proxy_is_verified_with_the_system_bundle_and_never_with_ca(
 def test_a_proxy_that_refuses_to_connect_is_an_error(
     vault: OpenBao, authority: CertificateAuthority, secret: Secret, approle: Login, tmp_path: Path
 ) -> None:
-    """V4."""
+    """vault.4."""
     proxy = TinyProxy("ConnectPort 1")
     try:
         location = f"{vault.tls_address}/{secret.path}?{approle(secret.policy)}&ca={authority.write(tmp_path)}"
@@ -373,7 +373,7 @@ def test_a_proxy_that_refuses_to_connect_is_an_error(
 
 
 def test_a_stopped_proxy_is_unavailable_and_not_bypassed(vault: OpenBao, secret: Secret, approle: Login) -> None:
-    """V4, P3."""
+    """vault.4, proxy.3."""
     proxy = f"http://127.0.0.1:{free_ports(1)[0]}"
     said = absent(f"{vault.address}/{secret.path}?{approle(secret.policy)}&proxy={proxy}")
     assert said == "cannot reach the proxy: Connection refused"

@@ -154,7 +154,7 @@ def recorded(asked: list[Asked], own: list[str]) -> list[tuple[object, ...]]:
 def test_no_variable_and_no_file_changes_a_request(
     source: Source, vault: OpenBao, place: Place, hostile: Surroundings
 ) -> None:
-    """E2, V5, V6, P1: the login is made, its token is the only one sent, and the trap hears nothing."""
+    """env.2, vault.5, vault.6, proxy.1: only the token of its own login is sent, and the trap hears nothing."""
     with Wire(vault.address) as wire:
         runs = []
         for env in ({}, hostile.env):
@@ -180,7 +180,7 @@ def test_no_variable_and_no_file_changes_a_request(
 def test_no_variable_makes_a_server_trusted(
     source: Source, vault: OpenBao, place: Place, hostile: Surroundings, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
-    """E2, V6: only the node's roots, or `ca=`."""
+    """env.2, vault.6: only the node's roots, or `ca=`."""
     refused = resolve(place, source.at(vault.tls_address), env=hostile.env)
     assert refused.status == 1
     assert "cannot verify" in refused.notes[0]
@@ -203,7 +203,7 @@ def test_no_variable_makes_a_server_trusted(
 def test_a_malformed_variable_is_an_error_that_names_it(
     source: Source, vault: OpenBao, place: Place, name: str, value: str
 ) -> None:
-    """V6: and no other source."""
+    """vault.6: and no other source."""
     with Wire(vault.address) as wire:
         name_of_it = source.at(wire.endpoint)
         refused = resolve(place, name_of_it, env={name: value})
@@ -230,13 +230,13 @@ def directory(moto: S3Server, tmp_path: Path) -> str:
 
 
 def test_an_unavailable_source_is_skipped(place: Place, approle: Path, directory: str) -> None:
-    """C4, V4."""
+    """creds.4, vault.4."""
     creds = f"vault:http://127.0.0.1:9/s3?auth=approle&approle={approle},{directory}"
     assert resolve(place, creds) == Result(0, b"", b"")
 
 
 def test_an_invalid_source_stops_the_run(place: Place, approle: Path, directory: str) -> None:
-    """C4, V4, F9."""
+    """creds.4, vault.4, cli.9."""
     with FakeVault(login=echoes(403)) as server:
         name = f"vault:{server.address}/s3?auth=approle&approle={approle}"
         stopped = resolve(place, f"{name},{directory}")
@@ -248,7 +248,7 @@ def test_an_invalid_source_stops_the_run(place: Place, approle: Path, directory:
 
 
 def test_if_no_source_is_available_each_is_named_with_its_reason(place: Place, approle: Path) -> None:
-    """C4."""
+    """creds.4."""
     first = f"vault:http://127.0.0.1:9/s3?auth=approle&approle={approle}"
     second = "vault:http://127.0.0.1:9/s3?auth=kubernetes&role=r&token=/nonexistent"
     failed = resolve(place, f"{first},{second},file:/nonexistent")
@@ -262,14 +262,14 @@ def test_if_no_source_is_available_each_is_named_with_its_reason(place: Place, a
 
 
 def test_a_silent_server_leaves_time_for_the_next_source(place: Place, approle: Path, directory: str) -> None:
-    """V4: half of what was left is the next one's."""
+    """vault.4: half of what was left is the next one's."""
     with FakeVault(login=drips) as server:
         creds = f"vault:{server.address}/s3?auth=approle&approle={approle},{directory}"
         assert resolve(place, creds, "-timeout", "12s") == Result(0, b"", b"")
 
 
 def test_a_malformed_list_is_refused_before_any_source_is_accessed(place: Place, approle: Path) -> None:
-    """C6, F9."""
+    """creds.6, cli.9."""
     with FakeVault() as server:
         good = f"vault:{server.address}/s3?auth=approle&approle={approle}"
         for bad in (
@@ -305,7 +305,7 @@ FAILURES: list[dict[str, Fault]] = [
 
 @pytest.mark.parametrize("steps", FAILURES)
 def test_no_secret_is_in_any_output(place: Place, approle: Path, steps: dict[str, Fault]) -> None:
-    """F9, V8: one line, no traceback, and the source by its name."""
+    """cli.9, vault.8: one line, no traceback, and the source by its name."""
     with FakeVault(**steps) as server:
         name = f"vault:{server.address}/s3?auth=approle&approle={approle}"
         failed = resolve(place, name, "-timeout", "4s")
@@ -320,7 +320,7 @@ def test_no_secret_is_in_any_output(place: Place, approle: Path, steps: dict[str
 def test_no_service_account_token_is_in_any_output(
     vault: OpenBao, reviews: TokenReview, place: Place, tmp_path: Path
 ) -> None:
-    """F9: the review's own words repeat it."""
+    """cli.9: the review's own words repeat it."""
     admin = Admin(vault)
     role = admin.kubernetes(reviews, admin.allow_reading("secret/data/s3"))
     token = reviews.token()
@@ -339,7 +339,7 @@ def test_no_service_account_token_is_in_any_output(
 def test_a_watch_picks_up_a_key_that_is_rotated_in_vault_and_at_the_store(
     vault: OpenBao, seaweedfs: KeyedServer, approle: Path
 ) -> None:
-    """S6: InvalidAccessKeyId for real, the secret changed in the server, the run going on."""
+    """s3.12: InvalidAccessKeyId for real, the secret changed in the server, the run going on."""
     place = make_place(seaweedfs)
     source = make_source(vault, seaweedfs, approle)
     old, new = seaweedfs.add_key(), seaweedfs.add_key()
@@ -382,7 +382,7 @@ def test_the_probe_names_the_vault_source(source: Source, vault: OpenBao, seawee
 def test_a_tls_server_with_a_private_ca(
     source: Source, vault: OpenBao, place: Place, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
-    """V2, end to end."""
+    """vault.2, end to end."""
     front = TlsFront(vault.address, authority.issue("localhost", tmp_path))
     try:
         creds = source.at(front.address, f"&ca={authority.write(tmp_path)}")

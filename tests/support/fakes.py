@@ -183,6 +183,21 @@ class FakeReport:
     def note(self, line: str) -> None:
         self.notes.append(line)
 
+    def not_published(self, entry: Entry, fault: PublishError) -> None:
+        self.said.append(("not published", entry))
+
+    def would_remove(self, path: bytes) -> None:
+        self.said.append(("would remove", path))
+
+    def kept(self, path: bytes, reasons: Sequence[str]) -> None:
+        self.said.append(("kept", (path, *reasons)))
+
+    def missing(self, path: bytes) -> None:
+        self.said.append(("missing", path))
+
+    def removed_above(self, entry: Entry, highest: int) -> None:
+        self.said.append(("removed above", (entry, highest)))
+
     def removed(self, path: bytes) -> None:
         self.said.append(("removed", path))
 

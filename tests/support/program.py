@@ -37,6 +37,9 @@ def without_narration(err: bytes) -> bytes:
     return b"".join(line for line in err.splitlines(keepends=True) if not _NARRATION.match(line))
 
 
+RETRYING = " failed, retrying for up to "
+
+
 class Result(NamedTuple):
     status: int
     out: bytes
@@ -44,11 +47,21 @@ class Result(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """The lines of stderr, each of which must start as F4 says, without a watch's narration."""
+        """The lines of stderr, each of which must start as cli.4 says, without a watch's narration."""
         lines = without_narration(self.err).decode("utf-8", "surrogateescape").split("\n")
         assert lines.pop() == ""
         assert all(line.startswith("publish: ") for line in lines), self.err
         return [line.removeprefix("publish: ") for line in lines]
+
+    @property
+    def retries(self) -> list[str]:
+        """The notes about requests that are retried."""
+        return [note for note in self.notes if RETRYING in note]
+
+    @property
+    def messages(self) -> list[str]:
+        """The other notes."""
+        return [note for note in self.notes if RETRYING not in note]
 
 
 def call(*words: Word, env: Mapping[str, str] | None = None) -> Result:
@@ -102,3 +115,10 @@ def until_it_waits_to_write(pid: int) -> None:
         words = Path(f"/proc/{pid}/syscall").read_text().split()
         if words[0] in {"1", "64"} and words[1] == "0x1":
             return
+
+
+def listens(pid: int) -> bool:
+    """Whether a process handles SIGTERM (proc(5))."""
+    caught = re.search(r"^SigCgt:\t(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    assert caught
+    return bool(int(caught[1], 16) & 1 << (signal.SIGTERM - 1))

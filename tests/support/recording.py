@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,36 +32,41 @@ def store(file: Path, operations: list[Operation]) -> None:
 def apply(operation: Operation, saves: Path) -> None:
     """Does to the folder `saves` what the framework did."""
     kind, name, *rest = operation
-    path = saves / name
-    match kind:
-        case "mkdir":
-            path.mkdir()
-        case "create":
-            path.write_bytes(b"")
-        case "write":
-            offset, data = rest
-            with path.open("r+b") as file:
-                file.seek(offset)
-                file.write(base64.b64decode(data))
-        case "truncate":
-            with path.open("r+b") as file:
-                file.truncate(rest[0])
-        case "rename":
-            path.rename(saves / rest[0])
-        case "unlink":
-            path.unlink()
-        case "rmdir":
-            path.rmdir()
-        case "symlink":
-            path.symlink_to(rest[0])
-        case "link":
-            path.hardlink_to(saves / rest[0])
-        case "place":
-            elsewhere = saves.parent / "elsewhere"
-            elsewhere.write_bytes(base64.b64decode(rest[0]))
-            elsewhere.rename(path)
-        case _:
-            raise AssertionError(f"not an operation: {operation}")
+    _ACTIONS[kind](saves / name, saves, *rest)
+
+
+def _create(path: Path, _saves: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _write(path: Path, _saves: Path, offset: int, data: str) -> None:
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(base64.b64decode(data))
+
+
+def _truncate(path: Path, _saves: Path, size: int) -> None:
+    os.truncate(path, size)
+
+
+def _place(path: Path, saves: Path, data: str) -> None:
+    elsewhere = saves.parent / "elsewhere"
+    elsewhere.write_bytes(base64.b64decode(data))
+    elsewhere.rename(path)
+
+
+_ACTIONS: dict[str, Callable[..., object]] = {
+    "mkdir": lambda path, _: path.mkdir(),
+    "create": _create,
+    "write": _write,
+    "truncate": _truncate,
+    "rename": lambda path, saves, new: path.rename(saves / new),
+    "unlink": lambda path, _: path.unlink(),
+    "rmdir": lambda path, _: path.rmdir(),
+    "symlink": lambda path, _, target: path.symlink_to(target),
+    "link": lambda path, saves, old: path.hardlink_to(saves / old),
+    "place": _place,
+}
 
 
 def replay(operations: list[Operation], saves: Path) -> Iterator[Operation]:

@@ -24,7 +24,7 @@ class S3Job(NamedTuple):
 
     def run(self, verb: str, *words: Word) -> Result:
         result = run(verb, *self.flags, *words)
-        # F9, whatever the test is about.
+        # cli.9, whatever the test is about.
         assert self.place.server.key.secret_access_key.encode() not in result.out + result.err
         return result
 

@@ -25,7 +25,7 @@ VERSION = Flag("version", boolean, "", "print the version", default="false")
 
 
 def main(arguments: Sequence[str], env: Mapping[str, str], output: Output, started: float) -> int:
-    """Does what the command line asks for; returns the exit status (F5). Raises no Exception.
+    """Does what the command line asks for; returns the exit status (cli.5). Raises no Exception.
 
     `arguments` come without the program's name; `started` is the moment of `time.monotonic`, in
     seconds, from which `-timeout` counts.
@@ -125,7 +125,7 @@ def _message(error: PublishError, fault_prefix: str) -> str:
 
 
 def _without_userinfo(message: str) -> str:
-    """A usage error without what may be a password (F9): it quotes its value last, which may be a URL."""
+    """A usage error without what may be a password (cli.9): it quotes its value last, which may be a URL."""
     start, end = message.find("://"), message.rfind("@")
     return message[: start + 3] + message[end + 1 :] if 0 <= start < end else message
 

@@ -7,6 +7,7 @@ clients of S3 and Vault take far longer to import than a directory takes to be r
 from __future__ import annotations
 
 import os
+from time import monotonic
 
 from publish.cli.deadline import Deadline
 from publish.cli.reporter import Reporter
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
     from publish.cli.verbs.common import Invocation
     from publish.domain.credentials import Credentials, Source, SourceSpec
+    from publish.domain.errors import StoreFault
     from publish.domain.ports import ParallelMap
+    from publish.domain.retrying_store import OnRetry
     from publish.domain.root import PosixRoot, Root, S3Root
 
 
@@ -34,6 +37,8 @@ T = TypeVar("T")
 
 # Requests in flight while a prune removes saves; at least the number of the probe's racing writers.
 _WORKERS = 16
+# For so long a verb on a directory repeats what failed with a stale file handle (nfs.6).
+STALE_RETRY_SECONDS = 10.0
 
 
 class OpenRoot:
@@ -122,7 +127,7 @@ def backend_of(text: bytes) -> Backend | None:
 
 
 def prepare(invocation: Invocation, *, long_running: bool = False) -> Prepared:
-    """Checks usage, then the root, then the credential list (F6). Raises UsageError and PublishError.
+    """Checks usage, then the root, then the credential list (cli.6). Raises UsageError and PublishError.
 
     `long_running`: the verb outlives a restart of the store and its own credentials.
     """
@@ -147,23 +152,25 @@ def _prepare_directory(invocation: Invocation, text: bytes, long_running: bool) 
     # Mounts have time-outs of their own: only a watch's last scan is bounded by -timeout.
     limit = invocation.line[TIMEOUT] if long_running else 0
     deadline = Deadline(invocation.started, limit, bounded=False)
-    return Prepared(deadline, lambda: _open_directory(invocation, root, deadline))
+    return Prepared(deadline, lambda: _open_directory(invocation, root, deadline, long_running=long_running))
 
 
-def _open_directory(invocation: Invocation, root: PosixRoot, deadline: Deadline) -> OpenRoot:
+def _open_directory(invocation: Invocation, root: PosixRoot, deadline: Deadline, *, long_running: bool) -> OpenRoot:
     from publish.adapters.clock import SystemClock, SystemRandom
     from publish.adapters.posix import PosixStore, leads_to
 
     is_root = leads_to(root.path)
+    # A watch outlives passing faults for the time of a scan; other verbs repeat a stale file handle only (nfs.6).
+    seconds = invocation.line[TIMEOUT] if long_running else STALE_RETRY_SECONDS
     return OpenRoot(
         root,
-        # A directory's answers are final.
         RetryingStore(
-            PosixStore(root.path),
+            PosixStore(root.path, invocation.output.log, outlives_faults=long_running),
             SystemClock(),
             SystemRandom(),
-            RetryLimits(0, 0),
-            started=invocation.started,
+            RetryLimits(seconds, seconds),
+            started=monotonic(),
+            on_retry=_log_retries(invocation, long_running=long_running),
             enter_step=deadline.enter_request,
         ),
         Reporter(invocation.output, root),
@@ -214,7 +221,6 @@ def _open_s3(
     def connect(credentials: Credentials) -> S3Store:
         return S3Store(root, credentials, settings)
 
-    log_prefix = invocation.verb.name if long_running else "store"
     store = connect(credentials)
     random = SystemRandom()
     retrying = RetryingStore(
@@ -224,9 +230,7 @@ def _open_s3(
         limits,
         started=invocation.started,
         refresh=CredentialRefresher(credentials, resolve, connect, output.log) if long_running else None,
-        on_retry=lambda step, fault, remaining: output.log(
-            f"{log_prefix}: {step} failed, retrying for up to {remaining:.0f}s: {fault}"
-        ),
+        on_retry=_log_retries(invocation, long_running=long_running),
         enter_step=deadline.enter_request,
     )
     return OpenRoot(
@@ -238,6 +242,16 @@ def _open_s3(
         source,
         lambda: probe(retrying.retry, store, random, _in_parallel),
     )
+
+
+def _log_retries(invocation: Invocation, *, long_running: bool) -> OnRetry:
+    """Tells the user that a request failed and is retried."""
+    prefix = invocation.verb.name if long_running else "store"
+
+    def log(step: str, fault: StoreFault, remaining: float) -> None:
+        invocation.output.log(f"{prefix}: {step} failed, retrying for up to {remaining:.0f}s: {fault}")
+
+    return log
 
 
 def _silence_libraries() -> None:
@@ -283,7 +297,7 @@ def _working_directory(path: bytes) -> bytes:
 
 
 def _sources_directory() -> bytes:
-    """The directory that sources are relative to; nothing is found in one that was removed (C7)."""
+    """The directory that sources are relative to; nothing is found in one that was removed (creds.7)."""
     try:
         return os.getcwdb()
     except OSError:

@@ -1,4 +1,4 @@
-"""Command-line flags as Go's `flag` package takes them (F1, F2), and the values that more than one flag has.
+"""Command-line flags as Go's `flag` package takes them (cli.1, cli.2), and the values that more than one flag has.
 
 Source: the documentation and the behaviour of Go's package `flag`, "Command line flag syntax".
 """

@@ -1,6 +1,6 @@
 """stdout and stderr: a result is written whole or OutputError is raised; a log line is one line and never fails.
 
-No secret that was registered here reaches stderr, whatever text it is in (F9).
+No secret that was registered here reaches stderr, whatever text it is in (cli.9).
 """
 
 from __future__ import annotations

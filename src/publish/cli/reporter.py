@@ -8,6 +8,8 @@ from publish.domain.entry import to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from publish.cli.output import Output
     from publish.domain.entry import Entry
     from publish.domain.errors import PublishError
@@ -40,6 +42,31 @@ class Reporter:
     def note(self, line: str) -> None:
         """Something that the user of a watch should know."""
         self._output.log(f"watch: {line}")
+
+    def not_published(self, entry: Entry, fault: PublishError) -> None:
+        """A save cannot be published now."""
+        self._output.log(f"watch: not published, trying again at each scan: {fault}: {to_text(self._describe(entry))}")
+
+    def would_remove(self, path: bytes) -> None:
+        """A prune would remove this save now."""
+        self._output.print_result(b"would remove " + self._root.render(path))
+
+    def kept(self, path: bytes, reasons: Sequence[str]) -> None:
+        """A prune would keep this save."""
+        self._output.log(f"prune: would keep {to_text(self._root.render(path))}: {', '.join(reasons)}")
+
+    def missing(self, path: bytes) -> None:
+        """A save is kept, and does not exist."""
+        self._output.log(
+            f"prune: warning: a kept save is not there (retract it, or restore it): {to_text(self._root.render(path))}"
+        )
+
+    def removed_above(self, entry: Entry, highest: int) -> None:
+        """A step above every kept one goes."""
+        self._output.log(
+            f"prune: warning: step {entry.step} of epoch {entry.epoch} goes, although the highest step that stays is "
+            f"{highest}: {to_text(self._root.render(entry.path))}"
+        )
 
     def removed(self, path: bytes) -> None:
         """A save existed and has been removed."""

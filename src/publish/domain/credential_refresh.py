@@ -13,7 +13,7 @@ from publish.domain.ports import Store
 
 
 class CredentialRefresher:
-    """The `refresh` of a `RetryingStore` (S6)."""
+    """The `refresh` of a `RetryingStore` (s3.12)."""
 
     def __init__(
         self,
@@ -23,22 +23,27 @@ class CredentialRefresher:
         log: Callable[[str], None],
     ) -> None:
         """`first`: the credentials that the run started with. `resolve` returns a source's name and its credentials."""
-        self._endpoint = first.endpoint
-        self._region = first.region
+        self._current = first
         self._resolve = resolve
         self._connect = connect
         self._log = log
 
     def __call__(self, rejection: CredentialsRejected) -> Store:
-        """The store, connected with fresh credentials. Raises CredentialsError."""
+        """The store with fresh credentials. Raises CredentialsError, or CredentialsRejected if none are fresh."""
         self._log(f"the store rejected the credentials ({rejection.code}); resolving the sources again")
         source, fresh = self._resolve()
         for field, at_start, now in (
-            ("endpoint", self._endpoint, fresh.endpoint),
-            ("region", self._region, fresh.region),
+            ("endpoint", self._current.endpoint, fresh.endpoint),
+            ("region", self._current.region, fresh.region),
         ):
             if now != at_start:
                 raise CredentialsError(f"{source}: its {field} differs from the one this run started with")
+        unchanged = fresh == self._current
+        if unchanged and not rejection.resend_unchanged:
+            raise CredentialsRejected(
+                f"{rejection}; the credentials of {source} are unchanged", rejection.code, refreshable=False
+            )
         store = self._connect(fresh)
-        self._log(f"now using credentials from {source}")
+        self._current = fresh
+        self._log(f"the credentials of {source} are unchanged" if unchanged else f"now using credentials from {source}")
         return store

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from publish.domain.errors import FormatError
-from publish.domain.pickle_reader import Record, load
+from publish.domain.pickle_machine import Record
+from publish.domain.pickle_reader import load
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 """A longer one is not read."""

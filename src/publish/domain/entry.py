@@ -17,7 +17,7 @@ _AS_DIGITS = bytes.maketrans(_ALPHABET, b"0123456789abcdefghijklmnopqrstuv")
 _STEP, _PATH = 21, 42
 # No segment of a save's path, and no first segment.
 _NO_SEGMENTS = (b"", b".", b"..")
-_RESERVED = (b"pub",)
+RESERVED = (b"pub", b".publish")
 _SPACE, _DEL = 0x20, 0x7F
 
 
@@ -40,9 +40,9 @@ class Entry(NamedTuple):
                 raise FormatError(f"{what} is not an unsigned 64-bit integer: {number}")
         if not _is_save_path(path):
             raise FormatError(f"invalid path of a save: {to_text(path)}")
-        from base64 import b32encode  # noqa: PLC0415  (start-up: resolve never encodes)
-
-        encoded = b32encode(path).rstrip(b"=")
+        letters = (len(path) * 8 + 4) // 5
+        number = int.from_bytes(path, "big") << (letters * 5 - len(path) * 8)
+        encoded = bytes(_ALPHABET[number >> place * 5 & 31] for place in reversed(range(letters)))
         return cls(b"%020d-%020d-%s" % (epoch, step, encoded), epoch, step, path)
 
     @classmethod
@@ -72,7 +72,7 @@ class Entry(NamedTuple):
 
 def _is_save_path(path: bytes) -> bool:
     segments = path.split(b"/")
-    return segments[0] not in _RESERVED and b"\0" not in path and not any(each in segments for each in _NO_SEGMENTS)
+    return segments[0] not in RESERVED and b"\0" not in path and not any(each in segments for each in _NO_SEGMENTS)
 
 
 def to_text(text: bytes) -> str:
@@ -81,9 +81,7 @@ def to_text(text: bytes) -> str:
 
 
 def validate_save_path(path: bytes) -> None:
-    """Raises ConfigError for a path that parses but must not be published (L8)."""
-    if path == b"prune" or path.startswith(b"prune/"):
-        raise ConfigError(f"prune/ is reserved for publish and cannot hold a save: {to_text(path)}")
+    """Raises ConfigError for a path that parses but must not be published (layout.8)."""
     if any(byte < _SPACE or byte == _DEL for byte in path):
         raise ConfigError(f"the path of a save contains a control character: {to_text(path)}")
 

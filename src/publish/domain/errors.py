@@ -63,6 +63,11 @@ class StoreFault(PublishError):
 class AlreadyExists(StoreFault):
     """The name is taken. Nothing was written, and the existing file is untouched."""
 
+    def __init__(self, message: str, *, perhaps_ours: bool = False) -> None:
+        """`perhaps_ours`: an earlier attempt of the same call, whose reply was lost, may have taken the name."""
+        super().__init__(message)
+        self.perhaps_ours = perhaps_ours
+
 
 class NotApplied(StoreFault):
     """The request certainly had no effect, and may succeed when it is sent again."""
@@ -83,11 +88,15 @@ class Conflict(StoreFault):
 class CredentialsRejected(StoreFault):
     """The store does not accept the credentials. Nothing was written."""
 
-    def __init__(self, message: str, code: str, *, refreshable: bool) -> None:
-        """`code` is the store's own error code. `refreshable`: newer credentials may be accepted."""
+    def __init__(self, message: str, code: str, *, refreshable: bool, resend_unchanged: bool = False) -> None:
+        """`code` is the store's own error code. `refreshable`: newer credentials may be accepted.
+
+        `resend_unchanged`: the same credentials may be, too, if the sources still give them.
+        """
         super().__init__(message)
         self.code = code
         self.refreshable = refreshable
+        self.resend_unchanged = resend_unchanged
 
 
 class PermanentFault(StoreFault):

@@ -23,7 +23,7 @@ class Namespace(Enum):
     """A folder of entries below the root; its value is the folder's path."""
 
     PUB = b"pub"
-    PRUNE = b"prune"
+    PRUNE = b".publish/prune"
 
 
 class Page(NamedTuple):
@@ -212,6 +212,21 @@ class Report(Protocol):
 
     def note(self, line: str) -> None:
         """Something that the user should know while a command runs; neither an answer nor an error."""
+
+    def not_published(self, entry: Entry, fault: PublishError) -> None:
+        """A save cannot be published now; the next scan tries again. Called once for each entry."""
+
+    def would_remove(self, path: bytes) -> None:
+        """A prune would remove this save now."""
+
+    def kept(self, path: bytes, reasons: Sequence[str]) -> None:
+        """A prune would keep this save, for these reasons."""
+
+    def missing(self, path: bytes) -> None:
+        """A save is kept, and does not exist."""
+
+    def removed_above(self, entry: Entry, highest: int) -> None:
+        """The removed entry has a higher step than `highest`, the highest of those that stay."""
 
     def removed(self, path: bytes) -> None:
         """A save existed and has been removed."""

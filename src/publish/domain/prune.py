@@ -1,56 +1,129 @@
-"""Pruning: entries first, then the saves that no entry names any more.
+"""Removes old publications, and then the saves that no publication refers to any more.
 
 At every moment the saves that entries in `pub/` name are untouched, and a save whose entry is
-gone has a removal record in `prune/` until it is gone too: if a prune is killed at any point,
-the next one finishes its work.
+gone is on record until it is gone too: whenever a prune is killed, the next one finishes its work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import groupby, islice
 
 from publish.domain.entry import Entry
-from publish.domain.errors import AlreadyExists, PermanentFault, StoreFault, SymlinkInPath
+from publish.domain.errors import AlreadyExists, FormatError, PermanentFault, StoreFault, SymlinkInPath
 from publish.domain.frameworks import MARKERS
+from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import entries
 from publish.domain.ports import Namespace, ParallelMap, Report, Store
-from publish.domain.retention import PlannedRemoval, Reason, apply_retention, plan
+from publish.domain.retention import PlannedRemoval, Policy, Reason, RetentionResult, apply_retention, plan
 
-# At most this many names in one request (AWS, DeleteObjects).
+# One request removes at most this many names (AWS, DeleteObjects).
 _BATCH_SIZE = 1000
 
 
-def prune(store: Store, report: Report, keep: int, parallel: ParallelMap) -> bool:
-    """Keeps the latest `keep` (at least 1) entries; removes the others, then the saves that they named.
+class Guards(NamedTuple):
+    """What else keeps a publication, asked of the rest of the domain.
 
-    Returns whether everything that had to go is gone; what is not was reported. Raises, leaving
-    the rest to the next prune, if the log does not parse or the store gives up.
+    `resumed(log)`: the entry that the newest execution resumed from and still needs, or None.
+    `is_whole(path)`: whether a save is whole; None: prune does not verify.
     """
-    return _Prune(store, report, parallel).run(keep)
+
+    resumed: Callable[[Collection[Entry]], Entry | None] = lambda _log: None
+    is_whole: Callable[[bytes], bool] | None = None
+
+
+def prune(store: Store, report: Report, policy: Policy, parallel: ParallelMap, guards: Guards = Guards()) -> bool:  # noqa: B008  (a tuple cannot change)
+    """Removes the entries that `policy` does not keep, then their saves.
+
+    Returns whether everything that had to go is gone; what is not was reported. Raises, and leaves
+    the work to the next prune, if the log does not parse, no save is whole, or the store gives up.
+    """
+    return _Prune(store, report, policy, parallel, guards).run()
+
+
+def prune_dry_run(
+    store: Store,
+    report: Report,
+    policy: Policy,
+    parallel: ParallelMap,
+    guards: Guards = Guards(),  # noqa: B008  (a tuple cannot change)
+) -> None:
+    """Reports what `prune` would remove, and why the rest stays. Changes nothing."""
+    _Prune(store, report, policy, parallel, guards).explain()
 
 
 class _Prune:
-    def __init__(self, store: Store, report: Report, parallel: ParallelMap) -> None:
+    def __init__(self, store: Store, report: Report, policy: Policy, parallel: ParallelMap, guards: Guards) -> None:
         self._store = store
         self._report = report
+        self._policy = policy
         self._parallel = parallel
+        self._guards = guards
         self._all_gone = True
 
-    def run(self, keep: int) -> bool:
+    def run(self) -> bool:
+        # The log is read before the records: an entry in it that its publisher has to take back is on record by then.
+        log = set(entries(self._store, Namespace.PUB))
         recorded = set(entries(self._store, Namespace.PRUNE))
-        to_remove = apply_retention(entries(self._store, Namespace.PUB), keep).removed
-        recorded |= self._record([entry for entry in to_remove if entry not in recorded])
-        self._remove_entries([entry for entry in to_remove if entry in recorded])
+        # A prune that was killed may have written its records without making them durable (data.6).
+        self._store.sync_entries(Namespace.PRUNE, [record.name for record in sorted(recorded)])
+        removed = self._decide(log, recorded).removed
+        recorded |= self._record([entry for entry in _to_record(removed, log) if entry not in recorded])
+        # Read again: an execution that began meanwhile holds what it resumed from (prune.12).
+        resumed = self._guards.resumed(log) if removed else None
+        removed = [entry for entry in removed if entry != resumed]
+        unrecorded = set(_to_record(removed, log)) - recorded
+        self._remove_entries([entry for entry in removed if entry not in unrecorded])
+        if recorded:
+            # What a killed prune only unlinked is made durable before its save goes (data.6).
+            self._store.sync_entries(Namespace.PUB, ())
         # Read again: a publication that was made meanwhile protects its save (prune.2).
         remaining = set(entries(self._store, Namespace.PUB))
-        self._remove_saves(plan(recorded, remaining), keep_records=remaining.intersection(to_remove))
+        self._remove_saves(plan(recorded, remaining, self._store.real_path), remaining)
+        self._warn(removed, remaining)
         return self._all_gone
 
-    def _record(self, to_remove: list[Entry]) -> set[Entry]:
-        """Writes the removal records; returns the entries that have one."""
+    def explain(self) -> None:
+        log = set(entries(self._store, Namespace.PUB))
+        recorded = set(entries(self._store, Namespace.PRUNE))
+        kept, removed = self._decide(log, recorded)
+        for entry, reasons in kept.items():
+            self._report.kept(entry.path, [self._wording(reason) for reason in reasons])
+        removals = [*removed, *(record for record in recorded if record not in kept)]
+        for removal in plan(removals, kept, self._store.real_path):
+            stays = removal.stays
+            if stays is None and self._store.real_path(removal.path) not in (removal.path, None):
+                stays = Reason.LINK
+            if stays is not None:
+                self._report.kept(removal.path, [self._wording(stays)])
+            elif self._store.save_exists(removal.path):
+                self._report.would_remove(removal.path)
+        self._warn(removed, set(kept))
+
+    def _decide(self, log: Collection[Entry], recorded: Collection[Entry]) -> RetentionResult:
+        is_whole = self._guards.is_whole
+        whole: list[Entry] = []
+
+        def check(entry: Entry) -> bool:
+            if is_whole is not None and is_whole(entry.path):
+                whole.append(entry)
+                return True
+            return False
+
+        result = apply_retention(
+            log, self._policy, recorded, self._guards.resumed(log), None if is_whole is None else check
+        )
+        if log and is_whole is not None and not whole:
+            raise FormatError(f"prune: none of the published saves is whole, so nothing is removed: {len(log)}")
+        return result
+
+    def _wording(self, reason: Reason) -> str:
+        return reason.value.format(**self._policy._asdict())
+
+    def _record(self, removed: list[Entry]) -> set[Entry]:
+        """Writes removal records before the removals begin; returns the entries that have one."""
         recorded = set()
-        for entry, fault in zip(to_remove, self._parallel(self._record_one, to_remove), strict=True):
+        for entry, fault in zip(removed, self._parallel(self._record_one, removed), strict=True):
             if fault is None:
                 recorded.add(entry)
             else:
@@ -66,30 +139,30 @@ class _Prune:
             return fault
         return None
 
-    def _remove_entries(self, to_remove: list[Entry]) -> None:
-        for name, fault in self._remove_names(Namespace.PUB, to_remove):
+    def _remove_entries(self, removed: list[Entry]) -> None:
+        for name, fault in self._remove_names(Namespace.PUB, removed):
             self._report_failure(_in_pub(name), fault)
 
-    def _remove_saves(self, planned: list[PlannedRemoval], keep_records: Collection[Entry]) -> None:
-        """Removes unreferenced saves, inner before outer, and drops the records that are no longer needed."""
-        staying = [removal for removal in planned if removal.reason is not Reason.UNREFERENCED]
-        self._drop_records(entry for removal in staying for entry in removal.records if entry not in keep_records)
-        unreferenced = [removal for removal in planned if removal.reason is Reason.UNREFERENCED]
+    def _remove_saves(self, planned: list[PlannedRemoval], remaining: Collection[Entry]) -> None:
+        """Removes saves, inner before outer, and drops the records that are settled (race.2)."""
+        settled = [entry for removal in planned if removal.stays for entry in removal.records]
+        self._drop_records(entry for entry in settled if entry not in remaining)
+        going = [removal for removal in planned if not removal.stays]
         done = 0
-        if unreferenced:
-            self._report.progress(done, len(unreferenced))
-        for _, level in groupby(unreferenced, key=lambda removal: removal.path.count(b"/")):
+        if going:
+            self._report.progress(done, len(going))
+        for _, level in groupby(going, key=lambda removal: removal.path.count(b"/")):
             same_depth = list(level)
-            finished: list[Entry] = []
+            gone: list[Entry] = []
             for removal, outcome in zip(same_depth, self._parallel(self._remove_save, same_depth), strict=True):
                 if self._report_outcome(removal, outcome):
-                    finished += removal.records
+                    gone += removal.records
                 done += 1
-                self._report.progress(done, len(unreferenced))
-            self._drop_records(finished)
+                self._report.progress(done, len(going))
+            self._drop_records(gone)
 
     def _report_outcome(self, removal: PlannedRemoval, outcome: bool | SymlinkInPath | PermanentFault) -> bool:  # noqa: FBT001  (a result, handed on)
-        """Reports what happened to a save; returns whether its records can be dropped."""
+        """Returns whether the record can be dropped."""
         if isinstance(outcome, PermanentFault):
             self._report_failure(removal.path, outcome)
             return False
@@ -100,7 +173,7 @@ class _Prune:
         return True
 
     def _remove_save(self, planned: PlannedRemoval) -> bool | SymlinkInPath | PermanentFault:
-        """Whether the save existed and is now gone; or why it stays."""
+        """Whether the save existed, and is gone; or why it stays."""
         try:
             removal = self._store.remove_tree(planned.path, MARKERS)
             found = removal.found
@@ -110,19 +183,40 @@ class _Prune:
             return fault
         return found
 
-    def _drop_records(self, finished: Iterable[Entry]) -> None:
-        for name, fault in self._remove_names(Namespace.PRUNE, finished):
+    def _drop_records(self, settled: Iterable[Entry]) -> None:
+        for name, fault in self._remove_names(Namespace.PRUNE, settled):
             self._report_failure(Namespace.PRUNE.value + b"/" + name, fault)
 
-    def _remove_names(self, namespace: Namespace, to_remove: Iterable[Entry]) -> Iterator[tuple[bytes, StoreFault]]:
-        """Removes names from a namespace; yields those that stay, each with the reason."""
-        names = (entry.name for entry in to_remove)
+    def _remove_names(self, namespace: Namespace, removed: Iterable[Entry]) -> Iterator[tuple[bytes, StoreFault]]:
+        """Removes entries from a namespace; yields those that stay, with why."""
+        names = (entry.name for entry in removed)
         while batch := list(islice(names, _BATCH_SIZE)):
             yield from self._store.remove_entries(namespace, batch).items()
 
     def _report_failure(self, path: bytes, fault: StoreFault) -> None:
         self._all_gone = False
         self._report.failed(path, fault)
+
+    def _warn(self, removed: Collection[Entry], kept: Collection[Entry]) -> None:
+        """Warns of kept saves that are gone (verify.4) and of a removed step above every kept one (prune.13)."""
+        paths = sorted({entry.path for entry in kept})
+        for path, exists in zip(paths, self._parallel(self._store.save_exists, paths), strict=True):
+            if not exists:
+                self._report.missing(path)
+        highest = max((entry.step for entry in kept), default=-1)
+        above = [entry for entry in removed if entry.step > highest]
+        if above:
+            self._report.removed_above(max(above, key=lambda entry: entry.step), highest)
+
+
+def _to_record(removed: Iterable[Entry], log: Collection[Entry]) -> list[Entry]:
+    """Those of `removed` whose path no entry that stays names.
+
+    A save that stays needs no removal record, and its publisher must not find one: it would take its entry back.
+    """
+    removed = list(removed)
+    staying = {entry.path for entry in set(log).difference(removed)}
+    return [entry for entry in removed if entry.path not in staying]
 
 
 def _in_pub(name: bytes) -> bytes:

@@ -1,73 +1,115 @@
-"""What prune keeps and removes, and why. Pure decisions: prune gathers the input and applies the result."""
+"""What prune keeps, each with its reason. Pure: the log is read before, and applied after."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from enum import Enum
-from itertools import accumulate
+from itertools import accumulate, islice
 
-from publish.domain.entry import Entry, overlap
+from publish.domain.entry import Entry
 from publish.domain.light_typing import NamedTuple
 
 
-class RetentionResult(NamedTuple):
-    """The log split in two, each part in the log's order."""
+class Policy(NamedTuple):
+    """Which publications stay: the `keep` newest (at least 1), and steps that are multiples of `keep_every`."""
 
-    kept: list[Entry]
-    removed: list[Entry]
-
-
-def apply_retention(log: Iterable[Entry], keep: int) -> RetentionResult:
-    """The latest `keep` (at least 1) entries are kept, so the latest always is."""
-    ordered = sorted(log)
-    cut = max(0, len(ordered) - keep)
-    return RetentionResult(ordered[cut:], ordered[:cut])
+    keep: int
+    keep_every: int | None = None
 
 
 class Reason(Enum):
-    """Why a save is removed or stays."""
+    """Why a save stays. The value completes "kept <save>: "."""
 
-    UNREFERENCED = "no entry refers to it"
-    REFERENCED = "a remaining entry names it, a folder inside it or a folder around it"
-    RESERVED = "it holds publish's own records"
+    LATEST = "the latest publication"
+    NEWEST = "one of the {keep} newest"
+    MULTIPLE = "its step is a multiple of {keep_every}"
+    RESUMED = "the newest execution resumed from it and has not published yet"
+    OVERLAP = "a publication that stays names it, a path in it or a path around it"
+    ALIAS = "a publication that stays leads to it through a symbolic link"
+    LINK = "a symbolic link is on its path"
+
+
+class RetentionResult(NamedTuple):
+    """The log in two, both in the log's order. `kept` says why each entry stays."""
+
+    kept: dict[Entry, list[Reason]]
+    removed: list[Entry]
+
+
+def apply_retention(
+    log: Iterable[Entry],
+    policy: Policy,
+    removals: Collection[Entry] = (),
+    resumed: Entry | None = None,
+    is_whole: Callable[[Entry], bool] | None = None,
+) -> RetentionResult:
+    """Decides which entries stay. The latest entry always does.
+
+    `removals`: the removal records. An entry whose path is on record does not count as one of the newest, since its
+    publisher may have to take it back (race.1).
+    `resumed`: the entry that the newest execution resumed from, until it has published (prune.12).
+    `is_whole`: only whole saves count as the newest, and everything newer than the oldest of them stays (verify.4).
+    It is asked newest first, as often as needed. Nothing is removed if it is never true.
+    """
+    ordered = sorted(log)
+    recorded = {removal.path for removal in removals}
+    counting = (entry for entry in reversed(ordered) if entry.path not in recorded)
+    newest = list(islice(filter(is_whole, counting) if is_whole else counting, policy.keep))
+    enough = bool(newest) if is_whole else len(newest) == policy.keep
+    kept: dict[Entry, list[Reason]] = {}
+    for entry in ordered:
+        rules = {
+            Reason.LATEST: entry == ordered[-1],
+            Reason.NEWEST: not enough or entry >= newest[-1],
+            Reason.MULTIPLE: policy.keep_every is not None and entry.step % policy.keep_every == 0,
+            Reason.RESUMED: entry == resumed,
+        }
+        if reasons := [reason for reason, holds in rules.items() if holds]:
+            kept[entry] = reasons
+    return RetentionResult(kept, [entry for entry in ordered if entry not in kept])
 
 
 class PlannedRemoval(NamedTuple):
-    """A save that removed entries named, and what happens to it."""
+    """A save with removal records, and whether it goes."""
 
     path: bytes
     records: list[Entry]
-    """The removed entries; their records can be dropped once the save is gone."""
-    reason: Reason
+    """The removals that wait for this one."""
+    stays: Reason | None
+    """None: no remaining entry refers to the save, so it goes."""
 
 
-def plan(removals: Collection[Entry], remaining: Iterable[Entry]) -> list[PlannedRemoval]:
-    """What happens to each save that `removals` named: inner saves before outer ones, otherwise in the log's order."""
-    referenced = _ReferencedPaths(entry.path for entry in remaining)
+def plan(
+    removals: Collection[Entry], remaining: Iterable[Entry], real_path: Callable[[bytes], bytes | None]
+) -> list[PlannedRemoval]:
+    """What becomes of each save that `removals` named; inner saves before outer ones, else in the log's order.
+
+    `real_path(path)`: where a remaining entry's path leads below the root (alias.1); None: nowhere below it.
+    """
+    paths = {entry.path for entry in remaining}
+    named = _Paths(paths)
+    led_to = _Paths({real for path in paths if (real := real_path(path)) is not None})
     records: dict[bytes, list[Entry]] = {}
     for entry in sorted(removals):
         records.setdefault(entry.path, []).append(entry)
-    planned = [PlannedRemoval(path, named, _reason(path, referenced)) for path, named in records.items()]
+    planned = [
+        PlannedRemoval(path, of_path, Reason.OVERLAP if path in named else Reason.ALIAS if path in led_to else None)
+        for path, of_path in records.items()
+    ]
     return sorted(planned, key=lambda removal: -removal.path.count(b"/"))
 
 
-def _reason(path: bytes, referenced: _ReferencedPaths) -> Reason:
-    if overlap(path, b"prune"):
-        return Reason.RESERVED
-    return Reason.REFERENCED if path in referenced else Reason.UNREFERENCED
+class _Paths:
+    """Tells which paths overlap one of some saves, in time that grows with a path's depth, not with their number."""
 
-
-class _ReferencedPaths:
-    """The paths that overlap one of the saves. A look-up costs the depth of the path, not the number of saves."""
-
-    def __init__(self, saves: Iterable[bytes]) -> None:
-        self._saves = set(saves)
-        self._ancestors = {above for save in self._saves for above in _prefixes(save)}
+    def __init__(self, saves: set[bytes]) -> None:
+        self._saves = saves
+        self._ancestors = {ancestor for save in saves for ancestor in _prefixes(save)}
 
     def __contains__(self, path: bytes) -> bool:
         return path in self._ancestors or not self._saves.isdisjoint(_prefixes(path))
 
 
 def _prefixes(path: bytes) -> Iterable[bytes]:
-    """The path itself and every folder that contains it."""
+    """The path itself and every folder around it."""
     return accumulate(path.split(b"/"), lambda above, name: above + b"/" + name)

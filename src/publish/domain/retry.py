@@ -5,11 +5,11 @@ from __future__ import annotations
 from publish.domain.errors import Conflict, NotApplied, OutcomeUnknown, StoreFault, Unreachable
 from publish.domain.light_typing import NamedTuple
 
-# Bounds, in seconds, of the waits after the first, second and third conflict (S4).
+# Bounds, in seconds, of the waits after the first, second and third conflict (s3.10).
 CONFLICT_WAITS = ((0.05, 0.1), (0.1, 0.2), (0.2, 0.4))
 FIRST_WAIT = 0.2
 MAX_WAIT = 10.0
-# The part of -timeout for which a server that accepts no connection is tried (S2).
+# The part of -timeout for which a server that accepts no connection is tried (s3.8).
 UNREACHABLE_SHARE = 0.1
 # An intercontinental connection takes most of a second.
 MIN_CONNECT_TIMEOUT = 1.0
@@ -26,7 +26,7 @@ class RetryLimits(NamedTuple):
 
     @classmethod
     def for_timeout(cls, timeout: float, *, long_running: bool = False) -> RetryLimits:
-        """The limits under `-timeout`. `long_running`: outlive a restart of the store (S2)."""
+        """The limits under `-timeout`. `long_running`: outlive a restart of the store (s3.8)."""
         return cls(timeout, timeout if long_running else timeout * UNREACHABLE_SHARE)
 
     @property

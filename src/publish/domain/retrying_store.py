@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from publish.domain.entry import to_text
-from publish.domain.errors import Conflict, CredentialsRejected, OutcomeUnknown, StoreFault, TimedOut
+from publish.domain.errors import AlreadyExists, Conflict, CredentialsRejected, OutcomeUnknown, StoreFault, TimedOut
 from publish.domain.light_typing import TypeVar
 from publish.domain.ports import Clock, FilesPage, Namespace, Page, Random, Removal, Store
 from publish.domain.retry import Attempts, RetryLimits, next_wait
@@ -105,9 +105,20 @@ class RetryingStore:
         self._store.check_name_length(name)
 
     def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
-        """`Store.create`, retried: AlreadyExists may mean this call's own, earlier attempt."""
-        step = f"create {to_text(namespace.value)}/{to_text(name)}"
-        self.retry(step, lambda: self._store.create(namespace, name, content))
+        """`Store.create`, retried. AlreadyExists after a lost reply is marked as perhaps this call's own doing."""
+        outcome_unknown = False
+
+        def create() -> None:
+            nonlocal outcome_unknown
+            try:
+                self._store.create(namespace, name, content)
+            except OutcomeUnknown:
+                outcome_unknown = True
+                raise
+            except AlreadyExists as taken:
+                raise AlreadyExists(str(taken), perhaps_ours=outcome_unknown) from taken
+
+        self.retry(f"create {to_text(namespace.value)}/{to_text(name)}", create)
 
     def read_record(self, namespace: Namespace, name: bytes) -> bytes | None:
         """`Store.read_record`, retried."""

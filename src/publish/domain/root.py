@@ -79,17 +79,17 @@ Root = PosixRoot | S3Root
 
 
 def is_s3_url(text: bytes) -> bool:
-    """Whether `-checkpoint` means a prefix in a bucket (R2)."""
+    """Whether `-checkpoint` means a prefix in a bucket (root.2)."""
     return text.startswith(_S3)
 
 
 def is_directory_path(text: bytes) -> bool:
-    """Whether `-checkpoint` means a directory: a colon in the first element looks like a URL (R3)."""
+    """Whether `-checkpoint` means a directory: a colon in the first element looks like a URL (root.3)."""
     return text.startswith(b"/") or b":" not in text.split(b"/", 1)[0]
 
 
 def parse_directory(text: bytes, cwd: bytes, is_same: Callable[[bytes, bytes], bool]) -> PosixRoot:
-    """The directory that `-checkpoint` names (R3, R4). Raises ConfigError.
+    """The directory that `-checkpoint` names (root.3, root.4). Raises ConfigError.
 
     `is_same` tells whether two absolute paths lead to one directory: after a link, `..` is not what
     its text says, and a root in the wrong place would look like a job that has not begun.
@@ -107,7 +107,7 @@ def parse_directory(text: bytes, cwd: bytes, is_same: Callable[[bytes, bytes], b
 
 
 def parse_s3_url(text: bytes) -> S3Root:
-    """The prefix that `-checkpoint` names (R2). Raises ConfigError."""
+    """The prefix that `-checkpoint` names (root.2). Raises ConfigError."""
     bucket, _, prefix = text.removeprefix(_S3).partition(b"/")
     prefix = prefix.rstrip(b"/")
     if not MIN_BUCKET <= len(bucket) <= MAX_BUCKET or bucket.strip(_BUCKET_CHARS):
@@ -134,7 +134,7 @@ def _is_url(text: bytes) -> bool:
 
 
 def _refused(text: bytes) -> str:
-    """What was refused, for a message: without anything that may be the userinfo of a URL (F9).
+    """What was refused, for a message: without anything that may be the userinfo of a URL (cli.9).
 
     Up to the last @: an unquoted slash or space in a password does not end it.
     """

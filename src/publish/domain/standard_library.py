@@ -20,7 +20,7 @@ _pyrepl _queue _random _remote_debugging _scproxy _sha1 _sha256 _sha3 _sha512 _s
 _sqlite3 _sre _ssl _stat _statistics _string _strptime _struct _suggestions _symtable _sysconfig _thread
 _threading_local _tkinter _tokenize _tracemalloc _types _typing _uuid _warnings _weakref _weakrefset _winapi
 _winreg _zoneinfo _zstd abc aifc annotationlib antigravity anydbm argparse array ast asynchat asyncio asyncore
-atexit audioop base64 bdb binascii binhex bisect builtins bz2 cPickle cProfile cStringIO calendar cgi cgitb
+atexit audioop base64 bdb binascii binhex bisect builtins bz2 cPickle cProfile cStringIO calendar cgi cgitb chunk
 cmath cmd code codecs codeop collections colorsys compileall compression concurrent configparser contextlib
 contextvars cookielib copy copy_reg copyreg crypt csv ctypes curses dataclasses datetime dbhash dbm decimal
 difflib dis distutils doctest dumbdbm dummy_thread dummy_threading email encodings ensurepip enum errno

@@ -12,7 +12,7 @@ from publish.domain.layout import Framework, Save, Where
 from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import entries
 from publish.domain.ports import Namespace, Report, Store
-from publish.domain.publish import check_publishable, publish_entry
+from publish.domain.publish import SaveIsBeingRemoved, check_publishable, publish_entry
 from publish.domain.root import PosixRoot, Root
 from publish.domain.settling import Settling
 
@@ -63,6 +63,7 @@ class Watcher:
         self._published: set[Entry] = set()
         self.published = 0
         """How many saves it has published, or found published when it came to it."""
+        self._being_removed: set[Entry] = set()
         self._inherited = InheritedSaves(store)
         self._settling = Settling(store)
 
@@ -72,9 +73,9 @@ class Watcher:
         return self._settling.is_waiting
 
     def begin(self) -> None:
-        """Reads the log, once. Raises FormatError for a name in it that does not parse (L4).
+        """Reads the log, once. Raises FormatError for a name in it that does not parse (layout.4).
 
-        Raises ConfigError if no save in this folder could ever be published (L8).
+        Raises ConfigError if no save in this folder could ever be published (layout.8).
         """
         shortest = self._saves + b"/" + self._shortest if self._saves else self._shortest
         check_publishable(self._store, Entry.of(self._epoch, 0, shortest))
@@ -113,10 +114,19 @@ class Watcher:
                 incomplete.append(Incomplete(candidate.save, lack))
                 continue
             check_publishable(self._store, entry)
+            self._publish(entry)
+        return Scan(len(found), incomplete)
+
+    def _publish(self, entry: Entry) -> None:
+        try:
             publish_entry(self._store, self._report, entry)
+        except SaveIsBeingRemoved as fault:
+            if entry not in self._being_removed:
+                self._report.not_published(entry, fault)
+            self._being_removed.add(entry)
+        else:
             self._published.add(entry)
             self.published += 1
-        return Scan(len(found), incomplete)
 
     def _entry(self, save: Save) -> Entry:
         return Entry.of(self._epoch, save.step, save.path)

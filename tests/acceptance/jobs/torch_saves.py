@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -54,7 +55,7 @@ def hf_two_ranks(saves: Path) -> None:
 
 def dcp(saves: Path) -> None:
     """torch.distributed.checkpoint with sharded weights."""
-    import torch.distributed.checkpoint as checkpoint
+    from torch.distributed import checkpoint
     from torch.distributed.fsdp import fully_shard
 
     net = model()
@@ -65,7 +66,7 @@ def dcp(saves: Path) -> None:
 
 def dcp_async(saves: Path) -> None:
     """The same, written in the background."""
-    import torch.distributed.checkpoint as checkpoint
+    from torch.distributed import checkpoint
     from torch.distributed.fsdp import fully_shard
 
     net = model()
@@ -87,7 +88,8 @@ class _Nothing:
 class _AsItIs:
     """torchtitan's adapter between a model's own names and Hugging Face's, for a model that has only one kind."""
 
-    fqn_to_index_mapping = {name: 1 + index % 2 for index, name in enumerate(model().state_dict())}
+    def __init__(self) -> None:
+        self.fqn_to_index_mapping = {name: 1 + index % 2 for index, name in enumerate(model().state_dict())}
 
     def to_hf(self, state: dict[str, Any]) -> dict[str, Any]:
         return state
@@ -137,11 +139,6 @@ def lightning_sharded(saves: Path) -> None:
     import lightning.pytorch as pl
     from lightning.pytorch.callbacks import ModelCheckpoint
     from lightning.pytorch.strategies import ModelParallelStrategy
-    from torch.distributed.fsdp import fully_shard
-
-    class Sharded(type(_lightning_module())):
-        def configure_model(self) -> None:
-            fully_shard(self.net, mesh=self.device_mesh["data_parallel"])
 
     pl.Trainer(
         max_steps=STEPS[-1],
@@ -152,16 +149,21 @@ def lightning_sharded(saves: Path) -> None:
         logger=False,
         enable_progress_bar=False,
         callbacks=[ModelCheckpoint(dirpath=saves, every_n_train_steps=STEPS[0], save_top_k=-1)],
-    ).fit(Sharded(), torch.utils.data.DataLoader(torch.ones(64, 8), batch_size=2))
+    ).fit(_lightning_module(sharded=True), torch.utils.data.DataLoader(torch.ones(64, 8), batch_size=2))
 
 
-def _lightning_module() -> Any:
+def _lightning_module(*, sharded: bool = False) -> Any:  # noqa: ANN401  (a class of Lightning's)
     import lightning.pytorch as pl
+    from torch.distributed.fsdp import fully_shard
 
     class Module(pl.LightningModule):
         def __init__(self) -> None:
             super().__init__()
             self.net = model()
+
+        def configure_model(self) -> None:
+            if sharded:
+                fully_shard(self.net, mesh=self.device_mesh["data_parallel"])
 
         def training_step(self, batch: torch.Tensor) -> torch.Tensor:
             return self.net(batch).pow(2).mean()
@@ -199,8 +201,6 @@ def megatron(saves: Path) -> None:
 
 def deepspeed(saves: Path) -> None:
     """DeepSpeed's engine with ZeRO 2, and OpenRLHF's `metric.json` after the barrier that ends its save."""
-    import json
-
     import deepspeed as ds
 
     net = model()

@@ -106,7 +106,7 @@ class Entries:
                 chain.sync(self._fsync)
 
     def _counted(self, area: bytes, entry: os.DirEntry[str], directory: int) -> Iterator[bytes]:
-        """The entry's name if it counts. Raises FormatError for what is not a regular file (L4)."""
+        """The entry's name if it counts. Raises FormatError for what is not a regular file (layout.4)."""
         name = os.fsencode(entry.name)
         if name.startswith(b".nfs") and is_removed_but_open(name, directory):
             return

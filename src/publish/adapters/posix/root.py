@@ -7,12 +7,12 @@ import os
 import stat
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from typing import TypeVar
 
 from publish.adapters.posix.faults import NOT_THERE, STALE, to_fault
 from publish.adapters.posix.fds import DIRECTORY, held
 from publish.domain.entry import to_text
 from publish.domain.errors import ConfigError
+from publish.domain.light_typing import TypeVar
 
 T = TypeVar("T")
 Identity = tuple[int, int]

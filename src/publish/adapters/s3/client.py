@@ -9,6 +9,7 @@ import base64
 import gzip
 import hashlib
 import json
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import botocore.config
@@ -17,7 +18,7 @@ import botocore.loaders
 import botocore.session
 
 from publish import __version__
-from publish.adapters.s3.responses import validate_response
+from publish.adapters.s3.responses import read_body, validate_response
 from publish.domain.credentials import Credentials
 from publish.domain.errors import CredentialsError
 
@@ -63,6 +64,7 @@ def connect(credentials: Credentials, settings: ConnectionSettings) -> S3Client:
     events.register("before-call.s3", _disable_redirects_and_pin_sigv4)
     events.register_last("before-call.s3.DeleteObjects", _add_content_md5)
     events.register_first("request-created.s3", _drop_expect_header)
+    events.register("before-send.s3", _BoundedSender(client._endpoint.http_session))  # noqa: SLF001  (its only way)
     # Wildcards sort before botocore's own handler, which turns a 200 that it cannot parse into a 500.
     events.register("before-parse.*.*", validate_response)
     return cast("S3Client", client)
@@ -113,9 +115,6 @@ class _BundledModelLoader(botocore.loaders.Loader):
 
     def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> Any:  # noqa: ANN401  (parsed JSON)
         model: Any = super().load_service_model(service_name, type_name, api_version or _API_VERSION)
-        if type_name == "service-2":
-            # Only the key of a listed object is used. Parsing its date takes longer than all the rest (docs/stores.md).
-            model["shapes"]["Object"]["members"] = {"Key": model["shapes"]["Object"]["members"]["Key"]}
         return model
 
     def load_data_with_path(self, name: str) -> tuple[Any, str]:
@@ -131,6 +130,22 @@ class _BundledModelLoader(botocore.loaders.Loader):
                 continue
             return json.loads(content), path
         raise botocore.exceptions.DataNotFoundError(data_path=name)
+
+
+class _BoundedSender:
+    """Sends a request in botocore's place, which would read a body of any length."""
+
+    def __init__(self, http_session: Any) -> None:  # noqa: ANN401  (botocore's)
+        self._http_session = http_session
+
+    def __call__(self, request: Any, event_name: str, **_: object) -> Any:  # noqa: ANN401  (botocore's)
+        is_object = request.stream_output
+        request.stream_output = True
+        response = self._http_session.send(request)
+        if not is_object or response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
+            operation = event_name.rpartition(".")[2]
+            response._content = read_body(response.raw, response.status_code, operation)  # noqa: SLF001  (its only way)
+        return response
 
 
 def _session(*, aws: bool) -> botocore.session.Session:

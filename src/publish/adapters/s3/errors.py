@@ -81,7 +81,11 @@ _STATUSES = {
     505: Classification(PermanentFault),
 }
 # Newer credentials may be accepted: these have expired, or were replaced.
-REFRESHABLE_CODES = frozenset({"ExpiredToken", "InvalidAccessKeyId"})
+REFRESHABLE_CODES = frozenset(
+    {"ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch", "TokenRefreshRequired"}
+)
+# Sent again with the same credentials, which a store may learn of late.
+_RESENT_UNCHANGED = frozenset({"ExpiredToken", "InvalidAccessKeyId"})
 # The codes of stores without DeleteObjects, or that refuse it as botocore sends it (docs/s3-quirks.md).
 # MalformedXML also means a key that XML cannot represent.
 BATCH_DELETE_UNSUPPORTED = frozenset(
@@ -169,7 +173,9 @@ def _build(classification: Classification, text: str, code: str, *, write: bool)
     if hint:
         text += f" ({hint})"
     if fault is CredentialsRejected:
-        return CredentialsRejected(text, code, refreshable=code in REFRESHABLE_CODES)
+        return CredentialsRejected(
+            text, code, refreshable=code in REFRESHABLE_CODES, resend_unchanged=code in _RESENT_UNCHANGED
+        )
     if fault is OutcomeUnknown and not write:
         return NotApplied(text)
     return fault(text)

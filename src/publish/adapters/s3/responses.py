@@ -5,21 +5,31 @@ docs/s3-quirks.md says which store needs which check.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from publish.adapters.s3.documents import InvalidDocument, Kind, TruncatedDocument, parse_document
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import ListObjectsV2OutputTypeDef
 
+# Bytes of a body. A page of 1,000 keys, each of 1,024 bytes that are escaped, has less than 8 MiB.
+MAX_LISTING = 16 * 2**20
+MAX_BODY = 64 * 2**10
+_CHUNK_SIZE = 64 * 2**10
+
 _OTHER_SUCCESSES = range(201, 300)
-# Elements of a listed object that `publish` does not use. Parsing them takes longer than parsing the keys.
-_UNUSED_ELEMENTS = re.compile(
-    rb"<(LastModified|ETag|Size|StorageClass|Owner|ChecksumAlgorithm|ChecksumType)>.*?</\1>", re.DOTALL
-)
-# botocore reads any other word as false, which would end a listing early.
-_IS_TRUNCATED = re.compile(rb"<IsTruncated>\s*(?:true|false)\s*</IsTruncated>")
+_ERRORS = range(300, 1000)
+_DOCUMENTS = {
+    "ListObjectsV2": Kind(
+        roots=("ListBucketResult", "Error"),
+        texts=("IsTruncated", "KeyCount", "NextContinuationToken", "Prefix", "EncodingType"),
+        items={"Contents": ("Key", "Size", "ETag", "LastModified"), "CommonPrefixes": ("Prefix",)},
+    ),
+    "DeleteObjects": Kind(roots=("DeleteResult", "Error"), texts=(), items={"Error": ("Key", "Code", "Message")}),
+}
 
 
 class NotAnS3Response(Exception):
@@ -31,14 +41,37 @@ class IncompleteResponse(Exception):
 
 
 class Listing(NamedTuple):
-    """A page of a listing: whole keys, common prefixes, and the token of the next page."""
+    """A page of a listing: whole keys, the fields of the objects as text, common prefixes, the next token."""
 
     keys: list[str]
+    objects: Sequence[Mapping[str, str]]
     prefixes: list[str]
     next_token: str | None
 
 
-def validate_response(operation_model: Any, response_dict: dict[str, Any], **_: object) -> None:  # noqa: ANN401  (botocore's model)
+def read_body(raw: Any, status: int, operation: str) -> bytes:  # noqa: ANN401  (urllib3's response, untyped in botocore)
+    """The body of a response other than an object's, as far as S3 may send it. Closes the connection of a longer one.
+
+    The body of an error that is too long is dropped: its status says enough. Raises NotAnS3Response for others.
+    """
+    limit = MAX_LISTING if operation in _DOCUMENTS and status == HTTPStatus.OK else MAX_BODY
+    body = BytesIO()
+    for chunk in raw.stream(_CHUNK_SIZE):
+        body.write(chunk)
+        if body.tell() > limit:
+            raw.close()
+            if status in _ERRORS:
+                return b""
+            raise NotAnS3Response(f"the response is larger than {limit // 1024} KiB")
+    return body.getvalue()
+
+
+def validate_response(
+    operation_model: Any,  # noqa: ANN401  (botocore's model)
+    response_dict: dict[str, Any],
+    customized_response_dict: dict[str, Any],
+    **_: object,
+) -> None:
     """The hook for botocore's `before-parse`. Raises NotAnS3Response or IncompleteResponse."""
     headers, body, status = response_dict["headers"], response_dict["body"], response_dict["status_code"]
     operation = operation_model.name
@@ -48,25 +81,43 @@ def validate_response(operation_model: Any, response_dict: dict[str, Any], **_: 
         raise NotAnS3Response("the response is a web page")
     if not isinstance(body, bytes) or operation_model.http["method"] == "HEAD":
         return
+    if headers.get("content-encoding", "identity").lower() not in {"identity", "aws-chunked", ""}:
+        raise NotAnS3Response(f"the response is compressed: {headers['content-encoding']}")
     length = headers.get("content-length", "")
     # A connection that breaks in the middle of the headers looks like the end of the headers.
-    if length.isdigit() and len(body) < int(length):
+    if status not in _ERRORS and length.isdigit() and len(body) < int(length):
         raise IncompleteResponse(f"received {len(body)} of {length} bytes")
     if status in _OTHER_SUCCESSES and operation in {"ListObjectsV2", "PutObject"}:
         raise IncompleteResponse(f"unexpected HTTP status {status}")
-    if status == HTTPStatus.OK and b"<Error" not in body:
-        response_dict["body"] = _validate_body(operation, body)
+    if status == HTTPStatus.OK and operation in _DOCUMENTS:
+        _replace_document(operation, response_dict, customized_response_dict)
 
 
-def _validate_body(operation: str, body: bytes) -> bytes:
-    if operation == "ListObjectsV2":
-        if b"<ListBucketResult" not in body or not _IS_TRUNCATED.search(body):
-            raise IncompleteResponse("incomplete ListBucketResult")
-        return body if b"<![CDATA[" in body else _UNUSED_ELEMENTS.sub(b"", body)
-    # With Quiet, an empty DeleteResult is the only sign that S3 processed the request.
-    if operation == "DeleteObjects" and b"DeleteResult" not in body:
-        raise IncompleteResponse("the response has no DeleteResult")
-    return body
+def _replace_document(operation: str, response_dict: dict[str, Any], parsed: dict[str, Any]) -> None:
+    """Parses the document into what botocore would make of it, and leaves it an empty one."""
+    try:
+        document = parse_document(response_dict["body"], _DOCUMENTS[operation])
+    except TruncatedDocument as error:
+        raise IncompleteResponse(str(error)) from None
+    except InvalidDocument as error:
+        raise NotAnS3Response(str(error)) from None
+    if document.root == "Error":
+        if len(response_dict["body"]) > MAX_BODY:
+            raise NotAnS3Response(f"the error is larger than {MAX_BODY // 1024} KiB")
+        return
+    response_dict["body"] = f"<{document.root}/>".encode()
+    if operation == "DeleteObjects":
+        parsed["Errors"] = document.items["Error"]
+        return
+    parsed.update(document.texts, **document.items)
+    parsed["IsTruncated"] = _parse_boolean(document.texts.get("IsTruncated", ""))
+
+
+def _parse_boolean(text: str) -> bool:
+    # botocore reads any other word as false, which would end a listing early.
+    if text.strip() not in {"true", "false"}:
+        raise NotAnS3Response("the response has no IsTruncated")
+    return text.strip() == "true"
 
 
 def _is_web_page(headers: Mapping[str, str], body: object, operation: str) -> bool:
@@ -77,26 +128,41 @@ def _is_web_page(headers: Mapping[str, str], body: object, operation: str) -> bo
 
 
 def parse_listing(response: ListObjectsV2OutputTypeDef, prefix: str) -> Listing:
-    """The page that a response holds. Raises IncompleteResponse, or NotAnS3Response for another prefix's keys."""
-    if "IsTruncated" not in response:
-        raise IncompleteResponse("the response has no IsTruncated")
-    keys = [item["Key"] for item in response.get("Contents", ())]
+    """The page that a response holds. Raises NotAnS3Response if it contradicts itself or the request."""
+    objects: Any = response.get("Contents", ())
+    keys = [item["Key"] for item in objects]
     prefixes = [item["Prefix"] for item in response.get("CommonPrefixes", ())]
     token = response.get("NextContinuationToken") if response["IsTruncated"] else None
     if response["IsTruncated"] and not token:
-        raise IncompleteResponse("the response has no NextContinuationToken")
+        raise NotAnS3Response("the response has no NextContinuationToken")
     if not keys and not prefixes:
-        if response.get("KeyCount"):
-            raise IncompleteResponse("the response has KeyCount but no keys")
+        if str(response.get("KeyCount", 0)).strip() not in {"0", ""}:
+            raise NotAnS3Response("the response has KeyCount but no keys")
         if response.get("Prefix", prefix) not in (prefix, ""):
-            raise IncompleteResponse("the response is for a different prefix")
+            raise NotAnS3Response("the response is for a different prefix")
     for key in (*keys, *prefixes):
         if not key.startswith(prefix):
             raise NotAnS3Response(f"the response lists a key outside the prefix: {key}")
-    return Listing(keys, prefixes, token)
+    return Listing(keys, objects, prefixes, token)
 
 
-def require_etag(response: Mapping[str, Any]) -> None:
-    """Raises IncompleteResponse for a success that no store sent: a proxy's, or one cut off in its headers."""
+def require_created(response: Mapping[str, Any]) -> None:
+    """Raises IncompleteResponse for a put without an ETag: a proxy responded, or the headers are cut off."""
     if not response.get("ETag", "").strip('"'):
         raise IncompleteResponse("the response has no ETag")
+
+
+def require_object(response: Mapping[str, Any]) -> None:
+    """As `require_created`, of a get or a head.
+
+    Files that others write beside versitygw have no ETag; only a Last-Modified tells them from an empty 200.
+    """
+    if not response.get("ETag") and "LastModified" not in response:
+        raise IncompleteResponse("the response has neither ETag nor Last-Modified")
+
+
+def require_length(response: Mapping[str, Any]) -> None:
+    """Raises IncompleteResponse for an object whose end cannot be told from a broken connection."""
+    headers = response["ResponseMetadata"]["HTTPHeaders"]
+    if "content-length" not in headers and "transfer-encoding" not in headers:
+        raise IncompleteResponse("the response has no Content-Length")

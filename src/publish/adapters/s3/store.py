@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
@@ -21,14 +22,30 @@ from publish.adapters.s3.errors import (
     has_no_error_code,
     is_not_found,
 )
-from publish.adapters.s3.responses import Listing, parse_listing, require_etag
+from publish.adapters.s3.responses import (
+    IncompleteResponse,
+    Listing,
+    parse_listing,
+    require_created,
+    require_length,
+    require_object,
+)
 from publish.domain.credentials import Credentials
 from publish.domain.entry import to_text
-from publish.domain.errors import AlreadyExists, ConfigError, Conflict, PermanentFault, PublishError, StoreFault
-from publish.domain.ports import Namespace, Page, Removal
+from publish.domain.errors import (
+    AlreadyExists,
+    ConfigError,
+    Conflict,
+    FormatError,
+    PermanentFault,
+    PublishError,
+    StoreFault,
+)
+from publish.domain.ports import FilesPage, Namespace, Page, Removal, SavedFile
 from publish.domain.root import S3Root
 
 if TYPE_CHECKING:
+    from botocore.response import StreamingBody
     from mypy_boto3_s3.type_defs import (
         ErrorTypeDef,
         ListObjectsV2RequestTypeDef,
@@ -39,6 +56,8 @@ if TYPE_CHECKING:
 MAX_KEY = 1024
 # AWS, "DeleteObjects": at most 1,000 keys. One is reserved for the object at the path of the save itself.
 _PAGE_SIZE = 999
+# A record of `publish` is one line.
+_MAX_RECORD = 64 * 2**10
 # Read at most, to find the size of an object if the HEAD does not tell it.
 _MAX_MEASURED = 64 * 2**20
 _CHUNK_SIZE = 2**20
@@ -74,9 +93,16 @@ class S3Store:
         if size > MAX_KEY:
             raise ConfigError(f"key of the publication too long ({size} bytes, S3 allows {MAX_KEY}): {key}")
 
-    def create(self, namespace: Namespace, name: bytes) -> None:
-        """A put without a body and with `If-None-Match: *` (RFC 9110 section 13.1.2)."""
-        self.put(namespace.value + b"/" + name, None, only_if_new=True)
+    def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
+        """A put with `If-None-Match: *` (RFC 9110 section 13.1.2), without a body if there is no content."""
+        self.put(namespace.value + b"/" + name, content or None, only_if_new=True)
+
+    def read_record(self, namespace: Namespace, name: bytes) -> bytes | None:
+        """A GET."""
+        return self.read(namespace.value + b"/" + name, _MAX_RECORD)
+
+    def sync_entries(self, namespace: Namespace, names: Sequence[bytes]) -> None:
+        """Does nothing: a put that was answered is durable."""
 
     def put(self, path: bytes, body: bytes | None, *, only_if_new: bool) -> None:
         """Puts one object. `only_if_new`: raises AlreadyExists or Conflict, as `create` does."""
@@ -89,7 +115,7 @@ class S3Store:
             if body is not None:
                 request["Body"] = body
             response = self._client.put_object(**request)
-            require_etag(response)
+            require_created(response)
 
     def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """One DeleteObjects, or single deletes if the store does not support it."""
@@ -108,6 +134,23 @@ class S3Store:
         listed = self._list(base, token, delimiter="/")
         return Page([prefix[len(base) : -1].encode() for prefix in listed.prefixes], listed.next_token)
 
+    def list_files_in(self, path: bytes, token: str | None) -> Page:
+        """The keys of a listing that stops at slashes, without the folder's own marker."""
+        base = f"{self._key(path)}/" if path else self._base
+        listed = self._list(base, token, delimiter="/")
+        return Page([key[len(base) :].encode() for key in listed.keys if key != base], listed.next_token)
+
+    def list_files(self, path: bytes, token: str | None) -> FilesPage:
+        """One page of a listing; markers of folders are not files."""
+        base = f"{self._key(path)}/"
+        listed = self._list(base, token)
+        files = [
+            SavedFile(item["Key"][len(base) :].encode(), int(item["Size"]), _version(item))
+            for item in listed.objects
+            if not item["Key"].endswith("/")
+        ]
+        return FilesPage(files, listed.next_token)
+
     def exists(self, path: bytes) -> bool:
         """Whether the object exists."""
         return self.size(path) is not None
@@ -124,12 +167,17 @@ class S3Store:
                 if not has_no_error_code(error):
                     raise
             else:
-                require_etag(response)
+                require_object(response)
                 if "ContentLength" in response:
                     return response["ContentLength"]
         # A HEAD's response may lack the length (RFC 9110 section 8.6), and its errors have no code.
         content = self.read(path, _MAX_MEASURED)
         return None if content is None else len(content)
+
+    def version(self, path: bytes) -> str | None:
+        """The ETag in a listing. Not a HEAD: stores on a directory answer it for a folder, too."""
+        key = self._key(path)
+        return next((_version(item) for item in self._list(key, limit=1).objects if item["Key"] == key), None)
 
     def read(self, path: bytes, limit: int) -> bytes | None:
         """A GET, of whose body no more than `limit` bytes are read."""
@@ -142,12 +190,39 @@ class S3Store:
                     return None
                 raise
             with closing(response["Body"]) as body:
-                require_etag(response)
-                content = bytearray()
-                # Up to the empty chunk at the end, because botocore checks the length only there.
-                while chunk := body.read(min(_CHUNK_SIZE, limit - len(content))):
-                    content += chunk
-                return bytes(content)
+                require_object(response)
+                require_length(response)
+                return _content(body, limit)
+
+    def read_range(self, path: bytes, start: int, length: int) -> bytes:
+        """A GET of a range (RFC 9110 section 14.2)."""
+        key = self._key(path)
+        wanted = f"bytes={start}" if start < 0 else f"bytes={start}-{start + length - 1}"
+        with self._translate_errors("GET", key, write=False):
+            try:
+                response = self._client.get_object(Bucket=self._bucket, Key=key, Range=wanted)
+            except ClientError as error:
+                if is_not_found(error):
+                    raise FormatError("not there") from error
+                # RFC 9110 section 15.5.17: the range lies outside the object.
+                if error.response["ResponseMetadata"]["HTTPStatusCode"] == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                    return b""
+                raise
+            with closing(response["Body"]) as body:
+                if "ContentRange" not in response and response.get("ContentLength"):
+                    raise IncompleteResponse("the response has no Content-Range")
+                return _content(body, length)
+
+    def sync_save(self, path: bytes) -> None:
+        """Does nothing: a put that was answered is durable."""
+
+    def real_path(self, path: bytes) -> bytes | None:
+        """The path itself: S3 has no links."""
+        return path
+
+    def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:  # noqa: ARG002  (objects belong to the bucket)
+        """True: the bucket's policy says who may write to it."""
+        return True
 
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """Removes one page of objects, and with the last page the object at the path itself.
@@ -282,3 +357,17 @@ class S3Store:
             except ClientError as error:
                 if not is_not_found(error):
                     raise
+
+
+def _content(body: StreamingBody, limit: int) -> bytes:
+    """The first `limit` bytes of a response's body."""
+    content = bytearray()
+    # Up to the empty chunk at the end, because botocore checks the length only there.
+    while chunk := body.read(min(_CHUNK_SIZE, limit - len(content))):
+        content += chunk
+    return bytes(content)
+
+
+def _version(item: Mapping[str, str]) -> str:
+    """The ETag; files that a job writes beside some stores have none (s3.5)."""
+    return item.get("ETag") or f"{item['LastModified']}-{item['Size']}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from publish.cli.goflag import Flag, duration, path, text, unsigned
+from publish.cli.goflag import Flag, boolean, duration, path, text, unsigned
 from publish.domain.errors import ConfigError, UsageError
 from publish.domain.light_typing import TypeVar
 
@@ -43,7 +43,7 @@ class Verb:
         """`positionals`: their names; one in brackets is optional, and one that ends in "..." may be repeated.
 
         `run` returns the exit status and raises PublishError. It reads every flag and
-        positional before it touches the root, so that usage errors come first (F6).
+        positional before it touches the root, so that usage errors come first (cli.6).
         `success`: what exit status 0 means. `only_for`: as in `Flag`.
         """
         self.name = name
@@ -112,7 +112,7 @@ def _proxy_url(value: str) -> str:
 
 
 def attempt_name(line: CommandLine) -> bytes:
-    """The name of this execution, which is the name of one folder (E1). Raises UsageError.
+    """The name of this execution, which is the name of one folder (env.1). Raises UsageError.
 
     Not the flag's `parse`: an attempt that is not needed is not looked at.
     """
@@ -147,7 +147,18 @@ TIMEOUT = Flag(
     "how long the verb may take on an S3 root, credentials included",
     default="5m",
 )
+VERIFY = Flag(
+    "verify", boolean, "", "count only saves that are whole, as `publish verify` looks at them", default="false"
+)
 S3_FLAGS = (CREDS, PROXY, TIMEOUT)
+SYNC = Flag(
+    "sync",
+    boolean,
+    "",
+    "make the data of a save durable (fsync) before it is published",
+    default="true",
+    only_for=ONLY_DIRECTORIES,
+)
 EPOCH = Flag(
     "epoch",
     unsigned,

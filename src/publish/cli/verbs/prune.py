@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from publish.cli import backends
-from publish.cli.goflag import Flag, positive
+from publish.cli.goflag import Flag, boolean, positive
 from publish.cli.verbs.common import CHECKPOINT, EXIT_FAILURE, EXIT_OK, S3_FLAGS, Invocation, Verb
-from publish.domain.prune import prune
+from publish.domain.prune import prune, prune_dry_run
+from publish.domain.retention import Policy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from publish.cli.backends import OpenRoot
 
 KEEP = Flag("keep", positive, "N", "how many of the latest publications to keep, at least 1", default="3")
+KEEP_EVERY = Flag("keep-every", positive, "N", "also keep every publication whose step is a multiple of N")
+DRY_RUN = Flag(
+    "dry-run", boolean, "", "print what would be removed and why the rest stays; change nothing", default="false"
+)
 
 
 def run(invocation: Invocation) -> int:
     """Keeps the latest publications and removes the others. Raises PublishError."""
-    keep = invocation.line[KEEP]
-    complete = backends.run(invocation, lambda opened: prune(opened.store, opened.reporter, keep, opened.parallel))
-    return EXIT_OK if complete else EXIT_FAILURE
+    line = invocation.line
+    policy, dry_run = Policy(line[KEEP], line.get(KEEP_EVERY)), line[DRY_RUN]
+
+    def work(opened: OpenRoot) -> bool:
+        if dry_run:
+            prune_dry_run(opened.store, opened.reporter, policy, opened.parallel)
+            return True
+        return prune(opened.store, opened.reporter, policy, opened.parallel)
+
+    return EXIT_OK if backends.run(invocation, work) else EXIT_FAILURE
 
 
 VERB = Verb(
@@ -26,7 +42,7 @@ VERB = Verb(
         "a remaining publication names, lies in or contains. A folder behind a symbolic link is left in place.",
         "If it is killed half way, the next prune finishes the work.",
     ),
-    (CHECKPOINT, KEEP, *S3_FLAGS),
+    (CHECKPOINT, KEEP, KEEP_EVERY, DRY_RUN, *S3_FLAGS),
     "publish prune -checkpoint /data/run-7 -keep 5",
     success="everything that had to go is gone, or there was nothing to remove",
 )

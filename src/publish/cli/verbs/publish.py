@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from publish.cli import backends
 from publish.cli.goflag import path, unsigned
-from publish.cli.verbs.common import CHECKPOINT, EPOCH, EXIT_OK, S3_FLAGS, Invocation, Verb, positional
+from publish.cli.verbs.common import CHECKPOINT, EPOCH, EXIT_OK, S3_FLAGS, SYNC, Invocation, Verb, positional
 from publish.domain.entry import Entry, to_text
 from publish.domain.errors import ConfigError
 from publish.domain.publish import publish_save
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def run(invocation: Invocation) -> int:
     """Publishes SAVE as the save of STEP. Raises PublishError."""
     save_text, step_text = invocation.line.positionals
-    epoch = invocation.line[EPOCH]
+    epoch, sync = invocation.line[EPOCH], invocation.line[SYNC]
     save = positional("SAVE", path, save_text)
     step = positional("STEP", unsigned, step_text)
 
@@ -25,7 +25,7 @@ def run(invocation: Invocation) -> int:
         below_root = opened.locate(save)
         if not below_root:
             raise ConfigError(f"SAVE must be inside the root, not the root itself: {to_text(save)}")
-        publish_save(opened.store, opened.reporter, Entry.of(epoch, step, below_root))
+        publish_save(opened.store, opened.reporter, Entry.of(epoch, step, below_root), sync=sync)
 
     backends.run(invocation, publish)
     return EXIT_OK
@@ -39,7 +39,7 @@ VERB = Verb(
         "Publishes the save at SAVE, a path or an s3:// URL under the root, as the save of STEP. Run it only once",
         "the save is complete: publish does not check that. A save that is published already stays published.",
     ),
-    (CHECKPOINT, EPOCH, *S3_FLAGS),
+    (CHECKPOINT, EPOCH, SYNC, *S3_FLAGS),
     "publish publish -checkpoint /data/run-7 -epoch 4 /data/run-7/exec/try-4/step-900 900",
     positionals=("SAVE", "STEP"),
     success="the save is published, now or before",

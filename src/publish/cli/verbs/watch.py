@@ -23,10 +23,9 @@ from publish.cli.verbs.common import (
     attempt_name,
     positional,
 )
-from publish.domain.entry import overlap, to_text
+from publish.domain.entry import RESERVED, overlap, to_text
 from publish.domain.errors import ConfigError, PublishError
 from publish.domain.frameworks import FRAMEWORKS
-from publish.domain.ports import Namespace
 from publish.domain.recognition import Recogniser
 from publish.domain.watch import Watcher
 from publish.domain.watch_notes import WatchNotes
@@ -101,11 +100,9 @@ def _watch(
 def _saves_folder(opened: OpenRoot, saves: bytes) -> bytes:
     """The folder SAVES, relative to the root. Raises ConfigError."""
     folder = opened.locate(saves)
-    for namespace in Namespace:
-        if folder and overlap(folder, namespace.value):
-            raise ConfigError(
-                f"{to_text(namespace.value)}/ is reserved for publish and cannot be SAVES: {to_text(saves)}"
-            )
+    for reserved in RESERVED:
+        if folder and overlap(folder, reserved):
+            raise ConfigError(f"{to_text(reserved)}/ is reserved for publish and cannot be SAVES: {to_text(saves)}")
     return folder
 
 

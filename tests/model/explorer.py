@@ -1,0 +1,309 @@
+"""Explores every interleaving of several use cases over one store.
+
+The explorer runs the real use cases. Each actor is one call of a use case with a store that
+suspends it before every effect, so the explorer decides which actor takes the next step. A
+use case is deterministic, so the replies that an actor has received determine where it stands:
+the explorer resumes an actor by running it again from the start with the replies so far.
+
+A state is the content of the store and, for each actor, the replies it has received. A state
+that was seen before is not explored again, so the search ends. An actor that is killed is one
+that takes no further step, and every state is checked as if all its actors were killed there:
+a search that visits every state has killed every actor before every effect.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from publish.domain.entry import Entry, to_text
+from publish.domain.errors import FormatError, OutcomeUnknown, PublishError
+from publish.domain.ports import Namespace, Page, Store
+from tests.support.fakes import FakeReport, FakeStore
+
+Program = Callable[[Store, FakeReport], None]
+"""One actor's whole work."""
+
+
+class Call(NamedTuple):
+    """An effect that an actor is about to have on the store."""
+
+    method: str
+    arguments: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return f"{self.method}({', '.join(map(_shown, self.arguments))})"
+
+
+class Reply(NamedTuple):
+    """What the store answered: a value, or an error that it raised."""
+
+    value: Any
+    error: PublishError | None
+
+    @property
+    def key(self) -> object:
+        """Equal for replies that an actor cannot tell apart."""
+        return repr(self)
+
+    def __str__(self) -> str:
+        return type(self.error).__name__ if self.error else _shown(self.value)
+
+
+class Moment(NamedTuple):
+    """Where an actor stands: what it said so far, and its next effect, or how it ended."""
+
+    said: tuple[tuple[str, object], ...]
+    call: Call | None
+    failure: BaseException | None
+
+
+class World(NamedTuple):
+    """The content of the store."""
+
+    names: tuple[frozenset[bytes], ...]
+    """For each Namespace, in its order."""
+    files: frozenset[tuple[bytes, bytes]]
+
+    @classmethod
+    def of(cls, store: FakeStore) -> World:
+        """The content of `store`."""
+        return cls(tuple(frozenset(store.areas[one]) for one in Namespace), frozenset(store.files.items()))
+
+    def store(self) -> FakeStore:
+        """A store with this content, free to be changed."""
+        store = FakeStore()
+        for namespace, names in zip(Namespace, self.names, strict=True):
+            store.areas[namespace] = set(names)
+        store.files = dict(self.files)
+        return store
+
+    def entries(self, namespace: Namespace) -> frozenset[bytes]:
+        """The names in a namespace."""
+        return self.names[list(Namespace).index(namespace)]
+
+
+class Creation(NamedTuple):
+    """An entry came into `pub/`."""
+
+    name: bytes
+    begun: frozenset[str]
+    """The actors that had begun by then."""
+
+
+class State(NamedTuple):
+    """One point of the search. `actors` are places in each actor's table of moments."""
+
+    world: World
+    actors: tuple[int, ...]
+    created: frozenset[Creation]
+    """Every entry that was in `pub/` at some time."""
+    losses: int
+    """How many more replies may be lost."""
+
+
+class Step(NamedTuple):
+    """One effect on the way to a state."""
+
+    actor: str
+    call: Call
+    reply: Reply
+    lost: bool
+
+    @property
+    def move(self) -> str:
+        """What `Explorer.replay` takes: the actor, with a ! if the reply is lost."""
+        return self.actor + "!" * self.lost
+
+    def __str__(self) -> str:
+        return f"{self.move:10} {self.call} -> {self.reply}"
+
+
+class CounterExample(AssertionError):
+    """A reachable state in which a rule does not hold. The text lists the steps that lead to it."""
+
+
+class _Suspended(BaseException):
+    """The actor has come to an effect that has not happened yet."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(call)
+        self.call = call
+
+
+class _ScriptedStore:
+    """Answers from a list of replies, then suspends the actor."""
+
+    def __init__(self, replies: Sequence[Reply]) -> None:
+        self._replies = iter(replies)
+
+    def check_name_length(self, name: bytes) -> None:
+        """No effect, and none is needed: every name in the scopes is short."""
+
+    def real_path(self, path: bytes) -> bytes:
+        """No effect: the scopes have no symbolic links."""
+        return path
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        def answer(*arguments: Any) -> Any:  # noqa: ANN401  (any of the port's methods)
+            reply = next(self._replies, None)
+            if reply is None:
+                raise _Suspended(Call(method, arguments))
+            if reply.error is not None:
+                raise reply.error
+            return reply.value
+
+        return answer
+
+
+class _Actor:
+    """A program and every moment of it that the search has met, each reached by its replies."""
+
+    def __init__(self, name: str, program: Program) -> None:
+        self.name = name
+        self._program = program
+        self._moments: list[tuple[tuple[Reply, ...], Moment]] = []
+        self._next: dict[tuple[int, object], int] = {}
+        self._ends: dict[object, int] = {}
+        self._add(())
+
+    def __getitem__(self, place: int) -> Moment:
+        return self._moments[place][1]
+
+    def after(self, place: int, reply: Reply) -> int:
+        """The place that the actor comes to when its effect is answered so."""
+        key = (place, reply.key)
+        if key not in self._next:
+            self._next[key] = self._add((*self._moments[place][0], reply))
+        return self._next[key]
+
+    def _add(self, replies: tuple[Reply, ...]) -> int:
+        report = FakeReport()
+        call, failure = None, None
+        try:
+            self._program(_ScriptedStore(replies), report)
+        except _Suspended as suspended:
+            call = suspended.call
+        except PublishError as error:
+            failure = error
+        moment = Moment(tuple(report.said), call, failure)
+        self._moments.append((replies, moment))
+        place = len(self._moments) - 1
+        # Once an actor has ended, what it received no longer matters.
+        return place if call else self._ends.setdefault(repr(moment), place)
+
+
+class View(NamedTuple):
+    """What a check may look at."""
+
+    world: World
+    created: frozenset[Creation]
+    moments: Mapping[str, Moment]
+    begun: frozenset[str]
+
+
+Check = Callable[[View], str | None]
+"""Says what is wrong, or None."""
+
+
+class Explorer:
+    """A breadth-first search, so that a counterexample is as short as can be."""
+
+    def __init__(self, world: World, programs: Mapping[str, Program], check: Check, *, losses: int = 0) -> None:
+        """`losses`: how many replies to writes may be lost in one run."""
+        self._actors = [_Actor(name, program) for name, program in programs.items()]
+        self._check = check
+        places = (0,) * len(self._actors)
+        self._start = State(
+            world, places, frozenset(Creation(name, frozenset()) for name in world.entries(Namespace.PUB)), losses
+        )
+        self._came_from: dict[State, tuple[State, Step] | None] = {self._start: None}
+
+    def run(self) -> int:
+        """Visits every state; returns how many there are. Raises CounterExample."""
+        queue = deque([self._start])
+        while queue:
+            state = queue.popleft()
+            self._examine(state)
+            for step, following in self._steps(state):
+                if following not in self._came_from:
+                    self._came_from[following] = (state, step)
+                    queue.append(following)
+        return len(self._came_from)
+
+    def replay(self, moves: str) -> None:
+        """Follows the moves that a counterexample printed, and checks every state on the way. Raises CounterExample."""
+        state = self._start
+        self._examine(state)
+        for move in moves.split():
+            step, following = next(one for one in self._steps(state) if one[0].move == move)
+            self._came_from[following] = (state, step)
+            self._examine(following)
+            state = following
+
+    def _examine(self, state: State) -> None:
+        moments = {actor.name: actor[place] for actor, place in zip(self._actors, state.actors, strict=True)}
+        view = View(state.world, state.created, moments, self._begun(state.actors))
+        fault = self._check(view)
+        if fault is not None:
+            path = self._path(state)
+            steps = "\n".join(f"{number:3}. {step}" for number, step in enumerate(path, 1))
+            moves = " ".join(step.move for step in path)
+            raise CounterExample(f"{fault}\nafter these steps:\n{steps}\nreplay: {moves}")
+
+    def _begun(self, places: tuple[int, ...]) -> frozenset[str]:
+        return frozenset(actor.name for actor, place in zip(self._actors, places, strict=True) if place)
+
+    def _path(self, state: State) -> list[Step]:
+        steps: list[Step] = []
+        while (origin := self._came_from[state]) is not None:
+            state, step = origin
+            steps.append(step)
+        return steps[::-1]
+
+    def _steps(self, state: State) -> Iterator[tuple[Step, State]]:
+        for number, (actor, place) in enumerate(zip(self._actors, state.actors, strict=True)):
+            call = actor[place].call
+            if call is None:
+                continue
+            store = state.world.store()
+            reply = _perform(store, call)
+            world = World.of(store)
+            new = world.entries(Namespace.PUB) - state.world.entries(Namespace.PUB)
+            begun = self._begun(state.actors)
+            created = state.created | {Creation(name, begun) for name in new}
+            replies = [(reply, False)]
+            if state.losses and world != state.world:
+                replies.append((Reply(None, OutcomeUnknown("the reply is lost")), True))
+            for received, lost in replies:
+                following = actor.after(place, received)
+                places = (*state.actors[:number], following, *state.actors[number + 1 :])
+                yield (
+                    Step(actor.name, call, reply, lost),
+                    State(world, places, created, state.losses - lost),
+                )
+
+
+def _perform(store: FakeStore, call: Call) -> Reply:
+    try:
+        return Reply(getattr(store, call.method)(*call.arguments), None)
+    except PublishError as error:
+        return Reply(None, error)
+
+
+def _shown(value: object) -> str:
+    """A value for a list of steps: an entry's name as its numbers and its path."""
+    if isinstance(value, Namespace):
+        return to_text(value.value)
+    if isinstance(value, bytes):
+        try:
+            entry = Entry.parse(value)
+        except FormatError:
+            return to_text(value)
+        return f"<epoch {entry.epoch} step {entry.step} {to_text(entry.path)}>"
+    if isinstance(value, Page):
+        return _shown(value.names)
+    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        return f"[{', '.join(map(_shown, value))}]"
+    return str(value)

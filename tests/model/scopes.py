@@ -1,0 +1,149 @@
+"""What the explorer explores: roots, actors and the rules that hold in every state."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from publish.domain.entry import Entry, overlap
+from publish.domain.frameworks import FRAMEWORKS
+from publish.domain.ports import Namespace, Store
+from publish.domain.prune import prune
+from publish.domain.publish import publish_save
+from publish.domain.retention import Policy
+from publish.domain.root import PosixRoot
+from publish.domain.watch import Watcher
+from tests.model.explorer import Check, Program, View, World
+from tests.support.fakes import FakeReport, FakeStore
+from tests.support.retrying import retrying
+
+SAVES = b"exec/a"
+
+
+def save_path(step: int) -> bytes:
+    return SAVES + b"/checkpoint-%d" % step
+
+
+def entry(epoch: int, step: int) -> Entry:
+    return Entry.of(epoch, step, save_path(step))
+
+
+def root_with(steps: range, *, published: bool = True, removing: tuple[int, ...] = ()) -> World:
+    """A root of epoch 1. `removing`: a prune was killed after it had removed the entries of these steps."""
+    store = FakeStore()
+    for step in steps:
+        store.files[save_path(step) + b"/weights"] = b"w"
+        store.files[save_path(step) + b"/trainer_state.json"] = b'{"global_step": %d}' % step
+        if published:
+            namespace = Namespace.PRUNE if step in removing else Namespace.PUB
+            store.areas[namespace].add(entry(1, step).name)
+    return World.of(store)
+
+
+def pruning(keep: int) -> Program:
+    def program(store: Store, report: FakeReport) -> None:
+        prune(retrying(store), report, Policy(keep), map)
+
+    return program
+
+
+def publishing(epoch: int, step: int) -> Program:
+    def program(store: Store, report: FakeReport) -> None:
+        publish_save(retrying(store), report, entry(epoch, step))
+
+    return program
+
+
+def watching(epoch: int, scans: int = 1) -> Program:
+    def program(store: Store, report: FakeReport) -> None:
+        watcher = Watcher(retrying(store), report, PosixRoot(b"/ckpt"), FRAMEWORKS["hf"], SAVES, epoch)
+        watcher.begin()
+        for _ in range(scans):
+            watcher.scan()
+
+    return program
+
+
+def rules(initial: World) -> Check:
+    """The rules for a root that began as `initial`. The names of prunes begin with `prune`."""
+    first = {Entry.parse(name) for name in initial.entries(Namespace.PUB)}
+
+    def check(view: View) -> str | None:
+        said = {one for moment in view.moments.values() for what, one in moment.said if what == "published"}
+        promised = first | {one for one in said if isinstance(one, Entry)}
+        return (
+            _no_prune_fails(view)
+            or _what_was_published_is_there(view, promised)
+            or _the_newest_is_not_lost(view.world, promised)
+            or _one_more_prune_leaves_nothing_over(view.world, _ever_published(view), _unannounced(view, promised))
+        )
+
+    return check
+
+
+def _no_prune_fails(view: View) -> str | None:
+    """prune.8: a prune beside others ends without an error."""
+    for name, moment in view.moments.items():
+        if name.startswith("prune") and moment.failure is not None:
+            return f"{name} failed: {moment.failure}"
+    return None
+
+
+def _what_was_published_is_there(view: View, promised: set[Entry]) -> str | None:
+    """race.3: until a prune removes it that began after the entry was created."""
+    for one in promised:
+        if one.name in view.world.entries(Namespace.PUB) and _is_whole(view.world, one.path):
+            continue
+        created = [creation.begun for creation in view.created if creation.name == one.name]
+        if not any(actor.startswith("prune") and actor not in begun for actor in view.begun for begun in created):
+            return f"published, and gone without a prune that began afterwards: {_shown(one)}"
+    return None
+
+
+def _the_newest_is_not_lost(world: World, promised: set[Entry]) -> str | None:
+    """prune.1: the latest publication always stays."""
+    whole = [one for one in map(Entry.parse, world.entries(Namespace.PUB)) if _is_whole(world, one.path)]
+    if promised and (not whole or max(whole) < max(promised)):
+        return f"the newest publication is lost: {_shown(max(promised))}"
+    return None
+
+
+@cache
+def _one_more_prune_leaves_nothing_over(
+    world: World, ever_published: frozenset[Entry], unannounced: frozenset[Entry]
+) -> str | None:
+    """prune.7, race.2: whatever was killed, one more prune leaves the log, its saves and nothing else."""
+    store = world.store()
+    prune(retrying(store), FakeReport(), Policy(1), map)
+    kept = {Entry.parse(name) for name in store.areas[Namespace.PUB]}
+    left = World.of(store)
+    for one in ever_published:
+        if store.save_exists(one.path) and not any(overlap(one.path, other.path) for other in kept):
+            return f"one more prune leaves a save that no entry names: {_shown(one)}"
+    for one in kept - unannounced:
+        if not _is_whole(left, one.path):
+            return f"after one more prune an entry is without its save: {_shown(one)}"
+    for record in map(Entry.parse, store.areas[Namespace.PRUNE]):
+        if record not in kept:
+            return f"one more prune leaves a removal record: {_shown(record)}"
+    return None
+
+
+def _ever_published(view: View) -> frozenset[Entry]:
+    return frozenset(Entry.parse(creation.name) for creation in view.created)
+
+
+def _unannounced(view: View, promised: set[Entry]) -> frozenset[Entry]:
+    """Entries that a publisher created and was killed before it could announce them or take them back."""
+    under_way = any(
+        moment.call is not None for name, moment in view.moments.items() if name.startswith(("publish", "watch"))
+    )
+    return frozenset(_ever_published(view) - promised) if under_way else frozenset()
+
+
+def _is_whole(world: World, path: bytes) -> bool:
+    names = {name for name, _ in world.files}
+    return {path + b"/weights", path + b"/trainer_state.json"} <= names
+
+
+def _shown(one: Entry) -> str:
+    return f"epoch {one.epoch} step {one.step}"
