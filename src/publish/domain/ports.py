@@ -212,6 +212,9 @@ class Report(Protocol):
     def already(self, entry: Entry) -> None:
         """The publication existed before."""
 
+    def note(self, line: str) -> None:
+        """Something that the user should know while a command runs; neither an answer nor an error."""
+
     def not_published(self, entry: Entry, fault: PublishError) -> None:
         """A save cannot be published now; the next scan tries again. Called once for each entry."""
 

@@ -147,6 +147,9 @@ TIMEOUT = Flag(
     "how long the verb may take on an S3 root, credentials included",
     default="5m",
 )
+VERIFY = Flag(
+    "verify", boolean, "", "count only saves that are whole, as `publish verify` looks at them", default="false"
+)
 S3_FLAGS = (CREDS, PROXY, TIMEOUT)
 SYNC = Flag(
     "sync",
