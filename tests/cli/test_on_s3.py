@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.fault_proxy import Fault, Wire, answers, drips, says, silence
 from tests.support.private_files import write_private_directory
-from tests.support.program import Result, Word, run, start
+from tests.support.program import Result, Word, run, start, without_narration
 from tests.support.s3_roots import Place, make_place, private_directory, wire_to
 from tests.support.servers import KeyedServer, S3Server, free_ports
 
@@ -63,7 +63,8 @@ def said(process: subprocess.Popen[bytes]) -> bytes:
 
 def noted(process: subprocess.Popen[bytes]) -> list[str]:
     assert process.stderr is not None
-    return [line.removeprefix("publish: ") for line in process.stderr.read().decode().splitlines()]
+    lines = without_narration(process.stderr.read()).decode().splitlines()
+    return [line.removeprefix("publish: ") for line in lines]
 
 
 def test_each_verb_does_its_work(seaweedfs: KeyedServer, tmp_path: Path) -> None:
