@@ -114,16 +114,6 @@ def test_a_save_in_the_log_is_neither_read_nor_published_again() -> None:
     assert run.report.said == []
 
 
-def test_a_save_with_an_older_epoch_is_published_under_the_epoch_of_the_watch() -> None:
-    """watch.1: every save in SAVES belongs to this execution."""
-    run = Run()
-    path = run.save(1)
-    run.store.areas[Namespace.PUB].add(Entry.of(2, 1, path).name)
-    run.watch.begin()
-    run.watch.scan()
-    assert run.published() == [1]
-
-
 def test_an_entry_created_by_another_watch_is_reported_once() -> None:
     """s3.9, watch.1."""
     run = Run()
