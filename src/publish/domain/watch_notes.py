@@ -51,9 +51,9 @@ class WatchNotes:
             self._newest_since = now
             return
         path, waited = newest.save.path, now - self._newest_since
-        if waited >= FIRST_NOTE and self._is_first("other framework", path):
-            if hint := self._recogniser.other_framework([path]):
-                self._report.note(f"{self._text(path)} is not complete: {newest.lack}; {hint}")
+        looks = waited >= FIRST_NOTE and self._is_first("other framework", path)
+        if looks and (hint := self._recogniser.other_framework([path])):
+            self._report.note(f"{self._text(path)} is not complete: {newest.lack}; {hint}")
         if waited >= STALLED and self._is_first("stalled", path):
             self._report.note(f"{self._text(path)} has not become complete for 30 minutes: {newest.lack}")
 
