@@ -15,6 +15,7 @@ from typing import BinaryIO
 import pytest
 
 from tests.support.program import CLEAN, PROGRAM, call, fill, run, start, until_it_waits_to_write, without_narration
+from tests.support.samples import SAMPLES
 
 ENDING = [signal.SIGTERM, signal.SIGINT]
 
@@ -252,7 +253,9 @@ def test_a_root_that_goes_away_ends_it(root: Path) -> None:
         assert b"is it mounted" in noted(process)
 
 
-@pytest.mark.parametrize("saves", ["ROOT/../other", "ROOT/pub", "ROOT/.publish", "ROOT/pub/x", "/", "s3://bucket/run"])
+@pytest.mark.parametrize(
+    "saves", ["ROOT/../other", "ROOT/pub", "ROOT/.publish", "ROOT/.publish/x", "ROOT/pub/x", "/", "s3://bucket/run"]
+)
 def test_saves_that_can_hold_none_fail(root: Path, saves: str) -> None:
     """watch.1"""
     result = call(*line(root, saves.replace("ROOT", str(root))))
@@ -291,3 +294,20 @@ def test_stdout_that_closes_ends_it(root: Path) -> None:
         save(root, 2)
         assert process.wait(60) == 1
         assert b"Broken pipe" in noted(process)
+
+
+def test_a_watch_that_verifies_publishes_a_save_once_it_is_whole(root: Path) -> None:
+    """verify.3"""
+    with watching(root, "-interval", "20ms", "-verify") as process:
+        shard = root / "exec/a/checkpoint-2/optimizer.pt"
+        shard.parent.mkdir()
+        shard.write_bytes(b"PK\3\4 under way")
+        save(root, 2)
+        save(root, 3)
+        # Step 2 comes first in each scan: that step 3 is published shows that it was passed over.
+        assert b"step 3, " in said(process)
+        (root / "zip").write_bytes((SAMPLES / "torch/zip.pt").read_bytes())
+        (root / "zip").rename(shard)
+        assert b"step 2, " in said(process)
+        process.terminate()
+        assert process.wait() == 0

@@ -187,3 +187,26 @@ def test_two_folders_of_one_step_are_both_published() -> None:
     run.watch.begin()
     run.watch.scan()
     assert run.published() == [5, 5]
+
+
+def test_a_save_that_is_not_whole_is_still_being_written() -> None:
+    """verify.3"""
+    run = Run()
+    paths = [run.save(step) for step in (1, 2, 3)]
+    flaws = {paths[1]: "model.safetensors: cut off"}
+    asked: list[bytes] = []
+
+    def find_flaw(path: bytes) -> str:
+        asked.append(path)
+        return flaws.get(path, "")
+
+    run.save(4, b"{")
+    watch = Watcher(run.store, run.report, PosixRoot(b"/ckpt"), FRAMEWORKS["hf"], SAVES, 3, find_flaw)
+    watch.begin()
+    watch.scan()
+    assert run.published() == [1, 3]
+    flaws.clear()
+    watch.scan()
+    assert run.published() == [1, 3, 2]
+    # A save that the framework calls incomplete is not looked at, and one that is published is not again.
+    assert asked == [*paths, paths[1]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from publish.domain.candidate import Candidate, find
 from publish.domain.entry import Entry, to_text
@@ -47,11 +47,19 @@ class Watcher:
     """
 
     def __init__(
-        self, store: Store, report: Report, root: Root, framework: Framework, saves: bytes, epoch: int
+        self,
+        store: Store,
+        report: Report,
+        root: Root,
+        framework: Framework,
+        saves: bytes,
+        epoch: int,
+        find_flaw: Callable[[bytes], str] = lambda _path: "",
     ) -> None:
         """`saves`: the folder that holds the saves, relative to the root, b"" for the root.
 
         Raises ConfigError for a framework whose saves cannot be told on such a root.
+        `find_flaw(path)`: why a save that the framework calls complete is not whole; "": it is (verify.3).
         """
         self._store = store
         self._report = report
@@ -60,6 +68,7 @@ class Watcher:
         self._shortest = framework.shortest
         self._saves = saves
         self._epoch = epoch
+        self._find_flaw = find_flaw
         self._published: set[Entry] = set()
         self.published = 0
         """How many saves it has published, or found published when it came to it."""
@@ -140,4 +149,4 @@ class Watcher:
             self._settling.forget(candidate.save)
         elif layout.settle and not self._settling.has_settled(candidate.save):
             return SETTLING
-        return lack
+        return lack or self._find_flaw(candidate.save.path)

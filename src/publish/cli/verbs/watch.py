@@ -18,6 +18,7 @@ from publish.cli.verbs.common import (
     EXIT_OK,
     PROXY,
     TIMEOUT,
+    VERIFY,
     Invocation,
     Verb,
     attempt_name,
@@ -32,6 +33,8 @@ from publish.domain.watch_notes import WatchNotes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from publish.cli.backends import OpenRoot
     from publish.cli.deadline import Deadline
 
@@ -63,7 +66,8 @@ def run(invocation: Invocation) -> int:
     deadline = prepared.deadline
     opened = deadline.run(prepared.open)
     folder = _saves_folder(opened, saves or opened.root.render(b"exec/" + attempt))
-    watcher = Watcher(opened.store, opened.reporter, opened.root, framework, folder, epoch)
+    find_flaw = _flaw_finder(opened) if line[VERIFY] else lambda _path: ""
+    watcher = Watcher(opened.store, opened.reporter, opened.root, framework, folder, epoch, find_flaw)
     recogniser = Recogniser(opened.store, opened.root, FRAMEWORKS, framework, folder)
     notes = WatchNotes(opened.reporter, recogniser, opened.root, framework, folder, monotonic())
     notes.begin(epoch, interval)
@@ -95,6 +99,19 @@ def _watch(
             return
         deadline.run(partial(notes.after_scan, scan, monotonic()))
         stop.wait(began + interval - monotonic())
+
+
+def _flaw_finder(opened: OpenRoot) -> Callable[[bytes], str]:
+    from publish.cli.verdicts import describe_faults  # start-up: only with -verify
+    from publish.domain.verify import RepeatedChecker
+
+    checker = RepeatedChecker(opened.store, opened.parallel)
+
+    def find_flaw(path: bytes) -> str:
+        verdict = checker.check(path)
+        return "" if verdict.is_whole else describe_faults(verdict)
+
+    return find_flaw
 
 
 def _saves_folder(opened: OpenRoot, saves: bytes) -> bytes:
@@ -135,7 +152,7 @@ VERB = Verb(
         "and with -framework marker whatever -folder and -marker describe. docs/frameworks.md says when each is",
         "complete.",
     ),
-    (CHECKPOINT, *FRAMEWORK_FLAGS, INTERVAL, EPOCH, ATTEMPT, CREDS, PROXY, SCAN_TIMEOUT),
+    (CHECKPOINT, *FRAMEWORK_FLAGS, INTERVAL, EPOCH, ATTEMPT, VERIFY, CREDS, PROXY, SCAN_TIMEOUT),
     "publish watch -checkpoint /data/run-7 -framework hf -epoch 4 -attempt try-4 &",
     positionals=("[SAVES]",),
     success="a signal told it to stop, and the last scan was clean",
