@@ -6,9 +6,11 @@ import json
 
 import pytest
 
+from publish.domain.errors import ConfigError
 from publish.domain.frameworks import FRAMEWORKS
 from publish.domain.layout import Save
 from publish.domain.marker_framework import marker_framework, parse_folder, parse_marker
+from publish.domain.ports import Page
 from publish.domain.recognition import Recogniser
 from publish.domain.root import PosixRoot
 from publish.domain.watch import Incomplete, Scan, Watcher
@@ -139,6 +141,25 @@ def test_a_nested_layout_is_recognised() -> None:
             "/ckpt/exec/a/v0-20261202/checkpoint-5 looks like one: watch /ckpt/exec/a/v0-20261202 instead"
         )
     ]
+
+
+def test_a_file_among_the_names_is_not_looked_into() -> None:
+    """watch.8: a directory does not list a file."""
+
+    class Directory(FakeStore):
+        def list_directories(self, path: bytes, token: str | None) -> Page:
+            if path in self.files:
+                raise ConfigError("not a folder")
+            return super().list_directories(path, token)
+
+        def list_files_in(self, path: bytes, token: str | None) -> Page:
+            self.list_directories(path, token)
+            return super().list_files_in(path, token)
+
+    store = Directory()
+    store.files = {SAVES + b"/log.txt": b"", SAVES + b"/v0/checkpoint-5/x": b""}
+    recogniser = Recogniser(store, ROOT, FRAMEWORKS, FRAMEWORKS["hf"], SAVES)
+    assert recogniser.describe_no_saves().endswith("watch /ckpt/exec/a/v0 instead")
 
 
 def test_a_wrong_framework_is_corrected_when_names_do_not_fit() -> None:
