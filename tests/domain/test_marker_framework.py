@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -53,9 +54,8 @@ def test_a_marker_is_a_pattern_and_a_check(text: bytes, need: Need) -> None:
         (parse_tracker, b"==", "not the name of a file beside the saves"),
     ],
 )
-def test_what_can_never_be_right_is_a_usage_error(parse: object, text: bytes, why: str) -> None:
+def test_what_can_never_be_right_is_a_usage_error(parse: Callable[[bytes], object], text: bytes, why: str) -> None:
     """watch.2, cli.5"""
-    assert callable(parse)
     with pytest.raises(UsageError, match=why):
         parse(text)
 

@@ -24,6 +24,8 @@ class Namespace(Enum):
 
     PUB = b"pub"
     PRUNE = b".publish/prune"
+    EPOCH = b".publish/epoch"
+    BEGIN = b".publish/begin"
 
 
 class Page(NamedTuple):

@@ -17,6 +17,7 @@ from publish.cli.verbs.common import (
     EPOCH,
     EXIT_OK,
     PROXY,
+    SYNC,
     TIMEOUT,
     VERIFY,
     Invocation,
@@ -57,7 +58,7 @@ _HELP_WIDTH = 100
 def run(invocation: Invocation) -> int:
     """Publishes saves until a signal asks it to stop; then finishes its scan and scans once more (watch.6)."""
     line = invocation.line
-    framework, interval, epoch = chosen_framework(line), line[INTERVAL], line[EPOCH]
+    framework, interval, epoch, verify = chosen_framework(line), line[INTERVAL], line[EPOCH], line[VERIFY]
     saves = positional("SAVES", path, line.positionals[0]) if line.positionals else None
     attempt = b"" if saves else attempt_name(line)
 
@@ -66,8 +67,13 @@ def run(invocation: Invocation) -> int:
     deadline = prepared.deadline
     opened = deadline.run(prepared.open)
     folder = _saves_folder(opened, saves or opened.root.render(b"exec/" + attempt))
-    find_flaw = _flaw_finder(opened) if line[VERIFY] else lambda _path: ""
-    watcher = Watcher(opened.store, opened.reporter, opened.root, framework, folder, epoch, find_flaw)
+    if not saves and opened.store.real_path(folder) not in (folder, None):
+        raise ConfigError(
+            "the folder of this execution is reached through a symbolic link (give SAVES if that is meant): "
+            f"{to_text(opened.root.render(folder))}"
+        )
+    find_flaw = _flaw_finder(opened) if verify else lambda _path: ""
+    watcher = Watcher(opened.store, opened.reporter, opened.root, framework, folder, epoch, find_flaw, sync=line[SYNC])
     recogniser = Recogniser(opened.store, opened.root, FRAMEWORKS, framework, folder)
     notes = WatchNotes(opened.reporter, recogniser, opened.root, framework, folder, monotonic())
     notes.begin(epoch, interval)
@@ -152,7 +158,7 @@ VERB = Verb(
         "and with -framework marker whatever -folder and -marker describe. docs/frameworks.md says when each is",
         "complete.",
     ),
-    (CHECKPOINT, *FRAMEWORK_FLAGS, INTERVAL, EPOCH, ATTEMPT, VERIFY, CREDS, PROXY, SCAN_TIMEOUT),
+    (CHECKPOINT, *FRAMEWORK_FLAGS, INTERVAL, EPOCH, ATTEMPT, VERIFY, SYNC, CREDS, PROXY, SCAN_TIMEOUT),
     "publish watch -checkpoint /data/run-7 -framework hf -epoch 4 -attempt try-4 &",
     positionals=("[SAVES]",),
     success="a signal told it to stop, and the last scan was clean",
