@@ -89,7 +89,7 @@ def test_a_save_that_is_a_folder_is_recognised(tmp_path: Path) -> None:
     (save / "sub").mkdir(parents=True)
     lock = watched.saves / "run-7.lock"
     lock.touch()
-    steps = [
+    steps: list[Callable[[], object]] = [
         lambda: (save / "part-0.pt").write_text("x"),
         lambda: (save / "part-1.pt").write_text("x"),
         lambda: (save / "sub/mark.json").write_text('{"step": 7}'),

@@ -10,6 +10,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +232,9 @@ def olmo(saves: Path) -> None:
     first, second = STEPS
     checkpointer.save(saves / f"step{first}", _TrainModule(), {"global_step": first})
     checkpointer.save_async(saves / f"step{second}", _TrainModule(), {"global_step": second}).result()
+    # The mark is written in a callback of the future.
+    while not (saves / f"step{second}" / ".metadata.json").exists():
+        time.sleep(0.01)
     dist.barrier()
 
 
