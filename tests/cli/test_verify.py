@@ -151,7 +151,7 @@ def test_resolve_fails_if_no_published_save_is_whole(root: Path) -> None:
     save = publish(root, 1, cut=".metadata")
     result = call("resolve", "-checkpoint", root, "-verify")
     assert (result.status, result.out) == (1, b"")
-    assert result.notes == [f"broken {save}: .metadata: cut off: 1082 bytes", "no published save is whole, of 1"]
+    assert result.notes == [f"broken {save}: .metadata: cut off: 1082 bytes", "none of the published saves is whole: 1"]
 
 
 def test_a_save_that_is_one_file_is_looked_at(root: Path) -> None:
@@ -161,3 +161,42 @@ def test_a_save_that_is_one_file_is_looked_at(root: Path) -> None:
     assert verify(root).out == b"whole %s\n" % bytes(save)
     os.truncate(save, 1000)
     assert verify(root).out.startswith(b"broken %s: step=5.ckpt: cut off" % bytes(save))
+
+
+def prune(root: Path, keep: int, *words: str) -> Result:
+    return call("prune", "-checkpoint", root, "-keep", str(keep), "-verify", *words)
+
+
+def test_prune_keeps_the_newest_whole_saves_and_what_is_newer(root: Path) -> None:
+    """verify.4"""
+    saves = [
+        publish(root, 1),
+        publish(root, 2),
+        publish(root, 3, cut=".metadata"),
+        publish(root, 4),
+        publish(root, 5, cut=".metadata"),
+    ]
+    why = ".metadata: cut off: 1082 bytes"
+    dry = prune(root, 2, "-dry-run")
+    assert (dry.status, dry.out) == (0, b"would remove %s\n" % bytes(saves[0]))
+    assert prune(root, 2) == (
+        0,
+        b"removed %s\n" % bytes(saves[0]),
+        f"publish: broken {saves[4]}: {why}\npublish: broken {saves[2]}: {why}\n".encode(),
+    )
+
+
+def test_prune_removes_nothing_if_no_published_save_is_whole(root: Path) -> None:
+    """verify.4"""
+    saves = [publish(root, step, cut=".metadata") for step in (1, 2)]
+    result = prune(root, 1)
+    assert (result.status, result.out) == (1, b"")
+    assert all(save.is_dir() for save in saves)
+
+
+def test_prune_without_verify_keeps_a_broken_save(root: Path) -> None:
+    """prune.1"""
+    publish(root, 1)
+    broken = publish(root, 2, cut=".metadata")
+    assert call("prune", "-checkpoint", root, "-keep", "1").status == 0
+    assert broken.is_dir()

@@ -6,8 +6,11 @@ from publish.domain.entry import to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from publish.cli.backends import OpenRoot
     from publish.cli.output import Output
+    from publish.cli.verbs.common import Invocation
     from publish.domain.root import Root
+    from publish.domain.verify import SaveChecker
     from publish.domain.wholeness import Verdict
 
 
@@ -24,20 +27,19 @@ def describe_faults(verdict: Verdict) -> str:
     return f"{why} (and {len(more)} more)" if more else why
 
 
-class VerdictLog:
-    """Says on stderr which saves are broken, and which files were not read."""
+def save_checker(invocation: Invocation, opened: OpenRoot) -> SaveChecker:
+    """What `-verify` asks. Each save that is not whole is named on stderr."""
+    from publish.domain.verify import SaveChecker  # start-up: only with -verify
 
-    def __init__(self, output: Output, root: Root) -> None:
-        self._output = output
-        self._root = root
-
-    def __call__(self, path: bytes, verdict: Verdict) -> None:
-        """Is told each verdict."""
-        self.log_unread(path, verdict)
+    def on_verdict(path: bytes, verdict: Verdict) -> None:
+        log_unread(invocation.output, opened.root, path, verdict)
         if not verdict.is_whole:
-            self._output.log(describe(self._root, path, verdict))
+            invocation.output.log(describe(opened.root, path, verdict))
 
-    def log_unread(self, path: bytes, verdict: Verdict) -> None:
-        """Names the metadata that is too large to be read."""
-        for file in verdict.unread:
-            self._output.log(f"over 64 MiB and not read: {to_text(self._root.render(path + b'/' + file))}")
+    return SaveChecker(opened.store, opened.parallel, on_verdict)
+
+
+def log_unread(output: Output, root: Root, path: bytes, verdict: Verdict) -> None:
+    """Names the metadata that is too large to be read."""
+    for file in verdict.unread:
+        output.log(f"over 64 MiB and not read: {to_text(root.render(path + b'/' + file))}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from publish.domain.candidate import Candidate, find
+from publish.domain.candidate import Candidate, Verdict, find
 from publish.domain.entry import Entry, to_text
 from publish.domain.errors import FormatError
 from publish.domain.inherited import InheritedSaves
@@ -47,10 +47,21 @@ class Watcher:
     """
 
     def __init__(
-        self, store: Store, report: Report, root: Root, framework: Framework, saves: bytes, epoch: int
+        self,
+        store: Store,
+        report: Report,
+        root: Root,
+        framework: Framework,
+        saves: bytes,
+        epoch: int,
+        find_flaw: Callable[[bytes], str] = lambda _path: "",
+        *,
+        sync: bool = True,
     ) -> None:
         """`saves`: the folder that holds the saves, relative to the root, b"" for the root.
 
+        `find_flaw(path)`: why a save that the framework calls complete is not whole; "": it is (verify.3).
+        `sync`: make the data of a save durable before it is published (data.1).
         Raises ConfigError for a framework whose saves cannot be told on such a root.
         """
         self._store = store
@@ -60,6 +71,9 @@ class Watcher:
         self._shortest = framework.shortest
         self._saves = saves
         self._epoch = epoch
+        self._find_flaw = find_flaw
+        self._sync = sync
+        self._distrusted: set[bytes] = set()
         self._published: set[Entry] = set()
         self.published = 0
         """How many saves it has published, or found published when it came to it."""
@@ -81,6 +95,8 @@ class Watcher:
         check_publishable(self._store, Entry.of(self._epoch, 0, shortest))
         log = list(entries(self._store, Namespace.PUB))
         self._published.update(entry for entry in log if entry.epoch == self._epoch)
+        # A publisher that was killed may have created an entry without making it durable (data.5).
+        self._store.sync_entries(Namespace.PUB, [entry.name for entry in sorted(self._published)])
         self._pass_over_inherited({entry.path: entry.epoch for entry in sorted(log) if entry.epoch < self._epoch})
 
     def _pass_over_inherited(self, epochs: Mapping[bytes, int]) -> None:
@@ -108,14 +124,33 @@ class Watcher:
         incomplete = []
         for candidate in found:
             entry = self._entry(candidate.save)
-            if entry in self._published or self._inherited.holds(candidate):
+            if entry in self._published or self._inherited.holds(candidate) or not self._is_trusted(candidate):
                 continue
-            if lack := self._lack(candidate):
+            lack = self._lack(candidate)
+            if not lack and self._sync:
+                # Looked at again: what was complete may have been written anew meanwhile (data.1).
+                check_publishable(self._store, entry)
+                self._store.sync_save(entry.path)
+                lack = self._examine(candidate).lack or self._find_flaw(entry.path)
+            if lack:
                 incomplete.append(Incomplete(candidate.save, lack))
                 continue
             check_publishable(self._store, entry)
             self._publish(entry)
         return Scan(len(found), incomplete)
+
+    def _is_trusted(self, candidate: Candidate) -> bool:
+        """Whether the save and its markers belong to the user running, root or the owner of SAVES (watch.13).
+
+        To many trainers a checkpoint is code that they run.
+        """
+        path = candidate.save.path
+        paths = [path, *(path + b"/" + marker for layout in candidate.layouts for marker in layout.markers)]
+        foreign = [one for one in paths if not self._store.owner_is_trusted(one, self._saves)]
+        if foreign and path not in self._distrusted:
+            self._distrusted.add(path)
+            self._report.note(f"skipping a save that belongs to another user: {to_text(self._root.render(foreign[0]))}")
+        return not foreign
 
     def _publish(self, entry: Entry) -> None:
         try:
@@ -132,12 +167,15 @@ class Watcher:
         return Entry.of(self._epoch, save.step, save.path)
 
     def _lack(self, candidate: Candidate) -> str:
-        try:
-            layout, lack = candidate.examine(self._store)
-        except FormatError as fault:
-            raise FormatError(f"{to_text(self._root.render(candidate.save.path))}/{fault}") from fault
+        layout, lack = self._examine(candidate)
         if layout is None:
             self._settling.forget(candidate.save)
         elif layout.settle and not self._settling.has_settled(candidate.save):
             return SETTLING
-        return lack
+        return lack or self._find_flaw(candidate.save.path)
+
+    def _examine(self, candidate: Candidate) -> Verdict:
+        try:
+            return candidate.examine(self._store)
+        except FormatError as fault:
+            raise FormatError(f"{to_text(self._root.render(candidate.save.path))}/{fault}") from fault

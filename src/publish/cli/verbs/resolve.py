@@ -33,11 +33,10 @@ def run(invocation: Invocation) -> int:
 
 
 def _latest_whole(invocation: Invocation, opened: OpenRoot) -> Entry | None:
-    from publish.cli.verdicts import VerdictLog  # start-up: only with -verify
-    from publish.domain.verify import SaveChecker, latest_whole
+    from publish.cli.verdicts import save_checker  # start-up: only with -verify
+    from publish.domain.verify import latest_whole
 
-    checker = SaveChecker(opened.store, opened.parallel, VerdictLog(invocation.output, opened.root))
-    return latest_whole(opened.store, checker)
+    return latest_whole(opened.store, save_checker(invocation, opened))
 
 
 VERB = Verb(

@@ -9,7 +9,7 @@ from publish.cli.framework_flags import FRAMEWORK_FLAGS
 from publish.cli.goflag import Flag, boolean, path, unsigned
 from publish.cli.messages import describe, log_internal_error
 from publish.cli.supervisor import CannotStart, Supervisor
-from publish.cli.verbs.begin import FROM, beginning, saves_folder, variables
+from publish.cli.verbs.begin import FROM, beginning, variables
 from publish.cli.verbs.common import (
     ATTEMPT,
     CHECKPOINT,
@@ -18,10 +18,12 @@ from publish.cli.verbs.common import (
     EXIT_FAILURE,
     KEEP_EVERY,
     PROXY,
+    SYNC,
+    VERIFY,
     Invocation,
     Verb,
 )
-from publish.cli.verbs.watch import INTERVAL, KEEP, SCAN_TIMEOUT, Watch
+from publish.cli.verbs.watch import INTERVAL, KEEP, SCAN_TIMEOUT, Watch, execution_folder
 from publish.domain.errors import PublishError
 
 TYPE_CHECKING = False
@@ -31,13 +33,15 @@ if TYPE_CHECKING:
     from publish.cli.watching import Watching
 
 NODE = Flag("node", unsigned, "K", "this node's number; only node 0 watches and prunes", default="0")
+VERIFY_FIRST = Flag(VERIFY.name, boolean, "", VERIFY.about, default="true")
 STRICT = Flag("strict", boolean, "", "end COMMAND if a scan fails", default="false")
 
 
 def run(invocation: Invocation) -> int:
-    """Returns COMMAND's exit status, or 1 if COMMAND succeeded and its saves were not published. Raises PublishError."""
+    """Returns COMMAND's exit status, or 1 if COMMAND succeeded and its saves are not published. Raises PublishError."""
     line = invocation.line
-    watch, begin_on = Watch(invocation), beginning(line)
+    verify = line[VERIFY_FIRST]
+    watch, begin_on = Watch(invocation, verify=verify), beginning(invocation, verify=verify)
     command = [path(word) for word in line.positionals]
     invocation.output.log_results()
 
@@ -47,7 +51,8 @@ def run(invocation: Invocation) -> int:
     env = {**_original(invocation.env), **variables(opened.root, execution)}
     watching = None
     if line[NODE] == 0:
-        watching = watch.on(opened, prepared.deadline, saves_folder(opened.root, execution), execution.epoch)
+        folder = execution_folder(opened, execution.attempt)
+        watching = watch.on(opened, prepared.deadline, folder, execution.epoch)
     try:
         supervisor = Supervisor(command, env)
     except CannotStart as refusal:
@@ -159,6 +164,8 @@ VERB = Verb(
         ATTEMPT,
         EPOCH,
         FROM,
+        VERIFY_FIRST,
+        SYNC,
         INTERVAL,
         KEEP,
         KEEP_EVERY,

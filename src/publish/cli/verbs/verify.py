@@ -6,7 +6,7 @@ from publish.cli import backends
 from publish.cli.goflag import Flag, boolean, path
 from publish.cli.output import escape
 from publish.cli.verbs.common import CHECKPOINT, EXIT_FAILURE, EXIT_OK, S3_FLAGS, Invocation, Verb, positional
-from publish.cli.verdicts import VerdictLog, describe
+from publish.cli.verdicts import describe, log_unread
 from publish.domain.errors import UsageError
 from publish.domain.verify import published_saves
 from publish.domain.wholeness import check_save
@@ -41,7 +41,7 @@ def run(invocation: Invocation) -> int:
 
 def _is_whole(invocation: Invocation, opened: OpenRoot, save: bytes) -> bool:
     verdict = check_save(opened.store, save, opened.parallel)
-    VerdictLog(invocation.output, opened.root).log_unread(save, verdict)
+    log_unread(invocation.output, opened.root, save, verdict)
     invocation.output.print_result(escape(describe(opened.root, save, verdict)))
     return verdict.is_whole
 

@@ -19,7 +19,9 @@ from publish.cli.verbs.common import (
     EXIT_OK,
     KEEP_EVERY,
     PROXY,
+    SYNC,
     TIMEOUT,
+    VERIFY,
     Invocation,
     Verb,
     attempt_name,
@@ -38,6 +40,8 @@ from publish.domain.watch_notes import WatchNotes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from publish.cli.backends import OpenRoot
     from publish.cli.deadline import Deadline
 
@@ -64,21 +68,25 @@ _HELP_WIDTH = 100
 class Watch:
     """What a command line says of a watch. `run` has one, too."""
 
-    def __init__(self, invocation: Invocation) -> None:
+    def __init__(self, invocation: Invocation, *, verify: bool) -> None:
         """Raises UsageError."""
         line = invocation.line
         self._invocation = invocation
         self._framework = chosen_framework(line)
         self._interval = line[INTERVAL]
+        self._verify = verify
+        self._sync = line[SYNC]
         keep, keep_every = line.get(KEEP), line.get(KEEP_EVERY)
         if keep is None and keep_every is not None:
             raise UsageError(f"-{KEEP_EVERY.name} needs -{KEEP.name}")
         self._policy = None if keep is None else Policy(keep, keep_every)
 
-    def on(self, opened: OpenRoot, deadline: Deadline, saves: bytes, epoch: int) -> Watching:
-        """The watch of the folder `saves`, given as the user would write it. Raises ConfigError."""
-        folder = _saves_folder(opened, saves)
-        watcher = Watcher(opened.store, opened.reporter, opened.root, self._framework, folder, epoch)
+    def on(self, opened: OpenRoot, deadline: Deadline, folder: bytes, epoch: int) -> Watching:
+        """The watch of `folder`, relative to the root. Raises ConfigError."""
+        find_flaw = _flaw_finder(opened) if self._verify else lambda _path: ""
+        watcher = Watcher(
+            opened.store, opened.reporter, opened.root, self._framework, folder, epoch, find_flaw, sync=self._sync
+        )
         recogniser = Recogniser(opened.store, opened.root, FRAMEWORKS, self._framework, folder)
         notes = WatchNotes(opened.reporter, recogniser, opened.root, self._framework, folder, monotonic())
         notes.begin(epoch, self._interval)
@@ -98,16 +106,40 @@ class Watch:
 def run(invocation: Invocation) -> int:
     """Publishes saves until a signal asks it to stop; then finishes its scan and scans once more (watch.6)."""
     line = invocation.line
-    watch, epoch = Watch(invocation), line[EPOCH]
+    watch, epoch = Watch(invocation, verify=line[VERIFY]), line[EPOCH]
     saves = positional("SAVES", path, line.positionals[0]) if line.positionals else None
     attempt = b"" if saves else attempt_name(line)
 
     stop = StopSignal()
     prepared = backends.prepare(invocation, long_running=True)
     opened = prepared.deadline.run(prepared.open)
-    watching = watch.on(opened, prepared.deadline, saves or opened.root.render(b"exec/" + attempt), epoch)
-    watching.run(stop, "stopped by a signal")
+    folder = _saves_folder(opened, saves) if saves else execution_folder(opened, attempt)
+    watch.on(opened, prepared.deadline, folder, epoch).run(stop, "stopped by a signal")
     return EXIT_OK
+
+
+def _flaw_finder(opened: OpenRoot) -> Callable[[bytes], str]:
+    from publish.cli.verdicts import describe_faults  # start-up: only with -verify
+    from publish.domain.verify import RepeatedChecker
+
+    checker = RepeatedChecker(opened.store, opened.parallel)
+
+    def find_flaw(path: bytes) -> str:
+        verdict = checker.check(path)
+        return "" if verdict.is_whole else describe_faults(verdict)
+
+    return find_flaw
+
+
+def execution_folder(opened: OpenRoot, attempt: bytes) -> bytes:
+    """Where an execution saves, relative to the root. Raises ConfigError if a link leads there."""
+    folder = b"exec/" + attempt
+    if opened.store.real_path(folder) not in (folder, None):
+        raise ConfigError(
+            "the folder of this execution is reached through a symbolic link (give SAVES if that is meant): "
+            f"{to_text(opened.root.render(folder))}"
+        )
+    return folder
 
 
 def _saves_folder(opened: OpenRoot, saves: bytes) -> bytes:
@@ -148,7 +180,20 @@ VERB = Verb(
         "and with -framework marker whatever -folder and -marker describe. docs/frameworks.md says when each is",
         "complete.",
     ),
-    (CHECKPOINT, *FRAMEWORK_FLAGS, INTERVAL, EPOCH, ATTEMPT, KEEP, KEEP_EVERY, CREDS, PROXY, SCAN_TIMEOUT),
+    (
+        CHECKPOINT,
+        *FRAMEWORK_FLAGS,
+        INTERVAL,
+        EPOCH,
+        ATTEMPT,
+        VERIFY,
+        SYNC,
+        KEEP,
+        KEEP_EVERY,
+        CREDS,
+        PROXY,
+        SCAN_TIMEOUT,
+    ),
     "publish watch -checkpoint /data/run-7 -framework hf -epoch 4 -attempt try-4 &",
     positionals=("[SAVES]",),
     success="a signal told it to stop, and the last scan was clean",
