@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.program import CLEAN, PROGRAM, fill, run, start
+from tests.support.program import CLEAN, PROGRAM, run, start
 
 PASSED_ON = [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT]
 
