@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from publish.adapters.posix.areas import existing, made, reading
 from publish.adapters.posix.creation import make_empty, make_with_content
-from publish.adapters.posix.faults import NOT_THERE, final
+from publish.adapters.posix.faults import NOT_THERE, final, ignoring_absence
 from publish.adapters.posix.fds import FILE_ITSELF, Fsync, held, opened
 from publish.adapters.posix.nfs import is_removed_but_open
 from publish.adapters.posix.root import Identity, Root, identity
@@ -44,11 +44,13 @@ class Entries:
         with made(self._root, area) as chain:
             file = self._make(chain.area, name, content)
             with final("created, but not yet durable (run this again)"):
-                if file is None:
-                    self._sync_existing(area, chain.area, name)
-                else:
-                    with held(file):
-                        self._fsync(file)
+                # If another process has removed it again, the sync of its folder makes that durable.
+                with ignoring_absence():
+                    if file is None:
+                        self._sync_existing(area, chain.area, name)
+                    else:
+                        with held(file):
+                            self._fsync(file)
                 chain.sync(self._fsync)
         if file is None:
             raise AlreadyExists(f"there is already: {to_text(name)}")
@@ -101,7 +103,7 @@ class Entries:
                 return
             with final("published, but not yet durable (run this again)"):
                 for name in names:
-                    with suppress(FileNotFoundError):
+                    with ignoring_absence():
                         self._sync_existing(area, chain.area, name)
                 chain.sync(self._fsync)
 
