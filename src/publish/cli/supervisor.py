@@ -147,7 +147,9 @@ def _spawn(command: list[bytes], env: Mapping[bytes, bytes], mask: set[int | sig
 
 
 def _candidates(name: bytes, env: Mapping[bytes, bytes]) -> list[bytes]:
-    if not name or b"/" in name:
+    if not name:
+        return []
+    if b"/" in name:
         return [name]
     folders = env.get(b"PATH", os.fsencode(os.defpath)).split(b":")
     return [(folder or b".") + b"/" + name for folder in folders]

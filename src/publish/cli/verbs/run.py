@@ -24,13 +24,16 @@ from publish.cli.verbs.common import (
     Verb,
 )
 from publish.cli.verbs.watch import INTERVAL, KEEP, SCAN_TIMEOUT, Watch, execution_folder
-from publish.domain.errors import PublishError
+from publish.domain.entry import to_text
+from publish.domain.errors import PublishError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from publish.cli.watching import Watching
+    from publish.domain.executions import Execution
+    from publish.domain.root import Root
 
 NODE = Flag("node", unsigned, "K", "this node's number; only node 0 watches and prunes", default="0")
 VERIFY_FIRST = Flag(VERIFY.name, boolean, "", VERIFY.about, default="true")
@@ -40,6 +43,10 @@ STRICT = Flag("strict", boolean, "", "end COMMAND if a scan fails", default="fal
 def run(invocation: Invocation) -> int:
     """Returns COMMAND's exit status, or 1 if COMMAND succeeded and its saves are not published. Raises PublishError."""
     line = invocation.line
+    if line.every(NODE) and line.get(ATTEMPT) is None:
+        raise UsageError(
+            f"-{NODE.name} needs an attempt that all nodes share: use -{ATTEMPT.name} or set {ATTEMPT.variable}"
+        )
     verify = line[VERIFY_FIRST]
     watch, begin_on = Watch(invocation, verify=verify), beginning(invocation, verify=verify)
     command = [path(word) for word in line.positionals]
@@ -48,6 +55,7 @@ def run(invocation: Invocation) -> int:
     prepared = backends.prepare(invocation, long_running=True)
     opened = prepared.deadline.run(prepared.open)
     execution = prepared.deadline.run(lambda: begin_on(opened))
+    _log_beginning(invocation, opened.root, execution)
     env = {**_original(invocation.env), **variables(opened.root, execution)}
     watching = None
     if line[NODE] == 0:
@@ -61,6 +69,12 @@ def run(invocation: Invocation) -> int:
     if watching is None:
         return supervisor.wait()
     return _Beside(invocation, supervisor, watching).status()
+
+
+def _log_beginning(invocation: Invocation, root: Root, execution: Execution) -> None:
+    resume = execution.resume
+    origin = "starting from step 0" if resume is None else f"resuming from {to_text(root.render(resume.path))}"
+    invocation.output.log(f"run: epoch {execution.epoch}, attempt {to_text(execution.attempt)}, {origin}")
 
 
 class _Beside:
