@@ -302,7 +302,8 @@ def _check(puts: list[str], gets: list[str], deletes: list[str], moto: Moto) -> 
         assert not made or f"pub/{entry.name.decode()}" in paths
         assert found is None or found == entry
         # A save goes only after its entry, and is on record until it is gone.
-        entries = {Entry.parse(path.split("/")[1].encode()) for path in paths if path.startswith(("pub/", "prune/"))}
+        on_record = [path for path in paths if path.startswith(("pub/", ".publish/prune/"))]
+        entries = {Entry.parse(path.rpartition("/")[2].encode()) for path in on_record}
         for one in (kept, entry):
             assert one in entries or one.path in report.all("removed") or (one == entry and not made) or pruned
         wire.heal()
