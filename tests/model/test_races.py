@@ -9,6 +9,7 @@ import pytest
 
 from publish.domain import prune as prune_module
 from publish.domain import publish as publish_module
+from publish.domain.removal import Remover
 from publish.domain.retention import PlannedRemoval, apply_retention
 from tests.model.explorer import CounterExample, Explorer, Program, World
 from tests.model.scopes import pruning, publishing, root_with, rules, watching
@@ -79,12 +80,12 @@ def test_a_publisher_that_does_not_look_again_is_found_out(monkeypatch: pytest.M
 
 def test_a_prune_that_drops_the_record_of_an_entry_in_the_log_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """race.2."""
-    remove_saves = prune_module._Prune._remove_saves
+    remove_saves = Remover.remove_saves
 
-    def careless(self: prune_module._Prune, planned: list[PlannedRemoval], _remaining: object) -> None:
+    def careless(self: Remover, planned: list[PlannedRemoval], _remaining: object) -> None:
         remove_saves(self, planned, ())
 
-    monkeypatch.setattr(prune_module._Prune, "_remove_saves", careless)
+    monkeypatch.setattr(Remover, "remove_saves", careless)
     with pytest.raises(CounterExample, match="a save that no entry names"):
         TWO_PRUNES.explorer().run()
 
