@@ -12,7 +12,7 @@ from publish.domain import publish as publish_module
 from publish.domain.removal import Remover
 from publish.domain.retention import PlannedRemoval, apply_retention
 from tests.model.explorer import CounterExample, Explorer, Program, World
-from tests.model.scopes import pruning, publishing, root_with, rules, watching
+from tests.model.scopes import pruning, publishing, retracting, root_with, rules, watching
 
 
 class Scope(NamedTuple):
@@ -29,6 +29,9 @@ OLD_SAVE = Scope(root_with(range(1, 3)), {"prune": pruning(1), "publish": publis
 SAME_ENTRY = Scope(root_with(range(1, 3)), {"prune": pruning(1), "publish": publishing(1, 1)})
 
 SMALL = {
+    "a save is taken back beside a prune": Scope(
+        root_with(range(1, 4)), {"retract": retracting(2), "prune": pruning(1)}
+    ),
     "two prunes": TWO_PRUNES,
     "an old save is published again beside a prune": SAME_ENTRY,
     "an old save is published under a new epoch beside a prune": OLD_SAVE,
@@ -40,6 +43,12 @@ SMALL = {
     ),
 }
 FULL = {
+    "retract, watch and prune": Scope(
+        root_with(range(1, 4)), {"retract": retracting(2), "watch": watching(1), "prune": pruning(1)}
+    ),
+    "retract, publish and prune": Scope(
+        root_with(range(1, 4)), {"retract": retracting(2), "publish": publishing(1, 2), "prune": pruning(2)}
+    ),
     "three prunes": Scope(root_with(range(1, 4)), {**TWO_PRUNES.programs, "prune-3": pruning(1)}),
     "two watches of new saves and a prune": Scope(
         root_with(range(1, 3), published=False), {"watch-1": watching(1), "watch-2": watching(2), "prune": pruning(1)}

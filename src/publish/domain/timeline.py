@@ -131,7 +131,7 @@ class _Picture:
             top = self._height(lost)
             yield f'<path class="lost" stroke="{colour}" d="M{first.x:.1f} {y:.1f} V{top:.1f}"/>'
             middle = (y + top) / 2
-            yield f'<text x="{first.x + 6:.1f}" y="{middle:.1f}">{lost - step} steps lost</text>'
+            yield f'<text x="{first.x - 6:.1f}" y="{middle:.1f}" text-anchor="end">{lost - step} steps lost</text>'
 
     def _legend(self) -> Iterable[str]:
         y = _HEIGHT - 16
