@@ -39,6 +39,12 @@ class Entries:
             with os.scandir(directory) as scan:
                 return [name for entry in scan for name in self._counted(area, entry, directory)]
 
+    def times(self, area: bytes) -> list[tuple[bytes, float]]:
+        """As `names`, each with its modification time in seconds."""
+        names = self.names(area)
+        with reading(self._root, area) as directory:
+            return [] if directory is None else list(_times(directory, names))
+
     def create(self, area: bytes, name: bytes, content: bytes) -> None:
         """Makes `name` with its content, or raises AlreadyExists; durable either way."""
         with made(self._root, area) as chain:
@@ -141,3 +147,10 @@ class Entries:
     def _not_regular(self, area: bytes, name: bytes) -> FormatError:
         path = self._root.absolute(os.path.join(area, name))
         return FormatError(f"not a regular file, so not an entry: {to_text(path)}")
+
+
+def _times(directory: int, names: Iterable[bytes]) -> Iterator[tuple[bytes, float]]:
+    for name in names:
+        # One that a prune removes meanwhile is in the log no more.
+        with suppress(FileNotFoundError):
+            yield name, os.lstat(name, dir_fd=directory).st_mtime
