@@ -473,3 +473,19 @@ def test_a_key_that_xml_cannot_represent_does_not_fail_its_batch(moto: Moto) -> 
         assert b"s/a" in batch.body
         assert b"\x01" not in batch.body
     assert place.paths() == []
+
+
+@pytest.mark.parametrize("message", ["<Message></Message>", "<Message/>", ""])
+def test_an_error_without_a_message_shows_its_code_alone(message: str, store: S3Store, wire: Wire) -> None:
+    """probe.5"""
+    error = Reply(404, [], f"<Error><Code>NoSuchBucket</Code>{message}</Error>".encode())
+    said = str(translate(wire, lambda exchange: exchange.answer(error), read(store)))
+    assert said.endswith("/pub/: NoSuchBucket (check the bucket and the endpoint)")
+
+
+def test_the_body_of_an_error_that_is_too_large_is_ignored(store: S3Store, wire: Wire) -> None:
+    """s3.15, s3.8: its status says enough."""
+    page = Reply(503, [("Content-Type", "text/html")], b"<html>" + b"x" * 2**17)
+    fault = translate(wire, lambda exchange: exchange.answer(page), read(store))
+    assert type(fault) is NotApplied
+    assert "HTTP status 503" in str(fault)
