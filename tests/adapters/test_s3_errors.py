@@ -356,6 +356,8 @@ def listing(content: str, truncated: str = "false", root: str = "ListBucketResul
         listing("<a>"),
         listing("<a></b>"),
         listing("", root="x"),
+        listing("<Contents><Size>1</Size></Contents>"),
+        listing("<CommonPrefixes/>"),
         listing("<a>" * 17 + "</a>" * 17),
         listing("<a/>" * 100_000),
         listing("<a b='" + "c" * 200_000 + "'/>"),
@@ -489,3 +491,13 @@ def test_the_body_of_an_error_that_is_too_large_is_ignored(store: S3Store, wire:
     fault = translate(wire, lambda exchange: exchange.answer(page), read(store))
     assert type(fault) is NotApplied
     assert "HTTP status 503" in str(fault)
+
+
+@pytest.mark.parametrize("size", ["", "<Size/>", "<Size>x</Size>", "<Size>-1</Size>", f"<Size>{'9' * 5000}</Size>"])
+def test_a_listed_object_without_a_valid_size_is_refused(size: str, place: Place, store: S3Store, wire: Wire) -> None:
+    """s3.6"""
+    key = f"{place.root.prefix}/s/a"
+    fault = translate(
+        wire, listing(f"<Contents><Key>{key}</Key>{size}</Contents>"), lambda: store.list_files(b"s", None)
+    )
+    assert type(fault) is PermanentFault

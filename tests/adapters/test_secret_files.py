@@ -132,7 +132,7 @@ def test_a_directory_whose_name_is_not_utf8_is_read(read: Read, directory: Path)
 
 
 def test_a_directory_that_cannot_be_opened_is_an_error(top: Path) -> None:
-    """C1: unreadable is present."""
+    """creds.1: unreadable is present."""
     write_private_directory(top / "s3", KEYS)
     (top / "s3").chmod(0o000)
     with without_privilege():
@@ -252,7 +252,7 @@ def test_a_private_directory_belongs_to_the_user_running_or_to_root(
 def test_the_checked_directory_is_the_one_that_is_read(
     directory: Path, top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """C1: swapped for an open one between the check and the read, the open one is not read."""
+    """creds.1: swapped for an open one between the check and the read, the open one is not read."""
     write_private_directory(top / "other", {"access_key_id": "EVIL", "secret_access_key": "EVIL"})
     listdir = os.listdir
 
@@ -306,7 +306,7 @@ def test_a_missing_field_is_named(read: Read, directory: Path) -> None:
 
 
 def test_an_empty_directory_is_an_error(read: Read, top: Path) -> None:
-    """C2."""
+    """creds.2."""
     write_private_directory(top / "s3", {})
     assert "missing field" in refusal(lambda: read(top / "s3"))
 
@@ -337,7 +337,7 @@ def test_an_invalid_value_is_refused_and_its_field_is_named(
 
 
 def test_one_trailing_newline_is_dropped_and_64_kib_are_accepted(read: Read, directory: Path) -> None:
-    """C2."""
+    """creds.2."""
     write_private(directory / "session_token", "a" * (64 * 1024 - 1) + "\n")
     assert read(directory).session_token == "a" * (64 * 1024 - 1)
 

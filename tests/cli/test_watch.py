@@ -225,7 +225,9 @@ def test_a_root_that_goes_away_ends_it(root: Path) -> None:
         assert b"is it mounted" in noted(process)
 
 
-@pytest.mark.parametrize("saves", ["ROOT/../other", "ROOT/pub", "ROOT/prune", "ROOT/pub/x", "/", "s3://bucket/run"])
+@pytest.mark.parametrize(
+    "saves", ["ROOT/../other", "ROOT/pub", "ROOT/.publish", "ROOT/.publish/x", "ROOT/pub/x", "/", "s3://bucket/run"]
+)
 def test_saves_that_can_hold_none_fail(root: Path, saves: str) -> None:
     """watch.1"""
     result = call(*line(root, saves.replace("ROOT", str(root))))

@@ -73,8 +73,10 @@ class _Prune:
         resumed = self._guards.resumed(log) if removed else None
         removed = [entry for entry in removed if entry != resumed]
         unrecorded = set(_to_record(removed, log)) - recorded
-        self._remove_entries([entry for entry in removed if entry not in unrecorded])
-        if recorded:
+        going = [entry for entry in removed if entry not in unrecorded]
+        if going:
+            self._remove_entries(going)
+        elif recorded:
             # What a killed prune only unlinked is made durable before its save goes (data.6).
             self._store.sync_entries(Namespace.PUB, ())
         # Read again: a publication that was made meanwhile protects its save (prune.2).

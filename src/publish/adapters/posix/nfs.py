@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 
 # fs/nfs/unlink.c: a file that was removed while a process of this node had it open.
-_SILLY_NAME = re.compile(rb"\.nfs[0-9a-fA-F]{24}\Z")
+_PREFIX, _DIGITS, _HEX = b".nfs", 24, b"0123456789abcdefABCDEF"
 _MOUNTS = "/proc/self/mountinfo"
 
 
 def is_removed_but_open(name: bytes, directory: int) -> bool:
     """Whether `name` in the opened `directory` is a removed file that a process still reads (nfs.3)."""
-    return _SILLY_NAME.match(name) is not None and _is_on_nfs(os.fstat(directory).st_dev)
+    digits = name.removeprefix(_PREFIX)
+    is_silly_name = name.startswith(_PREFIX) and len(digits) == _DIGITS and not digits.strip(_HEX)
+    return is_silly_name and _is_on_nfs(os.fstat(directory).st_dev)
 
 
 def _is_on_nfs(device: int) -> bool:

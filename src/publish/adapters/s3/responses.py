@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MAX_LISTING = 16 * 2**20
 MAX_BODY = 64 * 2**10
 _CHUNK_SIZE = 64 * 2**10
+# int() refuses more than 4,300.
+_MAX_DIGITS = 20
 
 _OTHER_SUCCESSES = range(201, 300)
 _ERRORS = range(300, 1000)
@@ -152,10 +154,10 @@ def parse_listing(response: ListObjectsV2OutputTypeDef, prefix: str, token: str 
     RepeatedToken.
     """
     objects: Any = response.get("Contents", ())
-    keys = [item["Key"] for item in objects]
-    prefixes = [item["Prefix"] for item in response.get("CommonPrefixes", ())]
-    next_token = response.get("NextContinuationToken") if response["IsTruncated"] else None
-    if response["IsTruncated"] and not next_token:
+    keys = [_require(item, "Key") for item in objects]
+    prefixes = [_require(item, "Prefix") for item in response.get("CommonPrefixes", ())]
+    token = response.get("NextContinuationToken") if response["IsTruncated"] else None
+    if response["IsTruncated"] and not token:
         raise NotAnS3Response("the response has no NextContinuationToken")
     if next_token is not None and next_token == token:
         raise RepeatedToken(f"the store returned the same continuation token twice in a row: {token}")
@@ -165,6 +167,20 @@ def parse_listing(response: ListObjectsV2OutputTypeDef, prefix: str, token: str 
         if not is_our_prefix(response.get("Prefix", ""), prefix):
             raise NotAnS3Response("the response is for a different prefix")
     return Listing(keys, objects, prefixes, next_token, response.get("EncodingType") == "url")
+
+
+def size_of(item: Mapping[str, str]) -> int:
+    """The size of a listed object in bytes. Raises NotAnS3Response."""
+    text = _require(item, "Size").strip()
+    if not text.isascii() or not text.isdigit() or len(text) > _MAX_DIGITS:
+        raise NotAnS3Response("the response lists an object with an invalid size")
+    return int(text)
+
+
+def _require(item: Mapping[str, Any], field: str) -> str:
+    if field not in item:
+        raise NotAnS3Response(f"the response lists something without {field}")
+    return str(item[field])
 
 
 def require_created(response: Mapping[str, Any]) -> None:
