@@ -96,7 +96,10 @@ class _Probe:
         with _step("write"):
             self._put("write", self._object, self._body, only_if_new=False)
         with _step("read"):
-            if self._read("read", self._object) != self._body:
+            content = self._read("read", self._object)
+            if content is None:
+                raise ProbeFailed("the object is not there after it was written")
+            if content != self._body:
                 raise ProbeFailed("read back different data than was written")
         with _step("conditional write"):
             self._write_again()

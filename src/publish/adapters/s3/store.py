@@ -23,9 +23,11 @@ from publish.adapters.s3.errors import (
     has_no_error_code,
     is_not_found,
 )
+from publish.adapters.s3.key_encoding import RAW, KeyEncoding, find_encoding
 from publish.adapters.s3.responses import (
     IncompleteResponse,
     Listing,
+    NotAnS3Response,
     parse_listing,
     parse_time,
     require_created,
@@ -66,7 +68,8 @@ _MAX_MEASURED = 64 * 2**20
 _CHUNK_SIZE = 2**20
 # Characters that XML 1.0 cannot represent (section 2.2): one such key invalidates a whole batch.
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-_DOT_SEGMENT = re.compile(r"(?:\A|/)\.\.?(?:/|\Z)")
+# What urllib3, proxies and stores on a directory remove from a URL, so that it names another key.
+_LOST_SEGMENT = re.compile(r"(?:\A|/)\.\.?(?:/|\Z)|//|\A/")
 
 
 class S3Store:
@@ -79,8 +82,7 @@ class S3Store:
         self._client = connect(credentials, settings)
         self._errors = ErrorTranslator((credentials.secret_access_key, credentials.session_token or ""))
         self._batches = True
-        # For an http:// endpoint a proxy is sent a whole URL, from which urllib3 removes dot segments.
-        self._proxied_by_http = settings.proxy is not None and (credentials.endpoint or "").startswith("http:")
+        self._encoding: KeyEncoding | None = None
 
     def list_entries(self, namespace: Namespace, token: str | None) -> Page:
         """One page of at most 1,000 keys, without the folder's own marker."""
@@ -101,8 +103,9 @@ class S3Store:
         return LogPage(names, listed.next_token)
 
     def check_name_length(self, name: bytes) -> None:
-        """The limit is on the key's bytes (AWS, "Creating object key names")."""
-        key = f"{self._base}pub/{to_text(name)}"
+        """The limit is on the bytes of the longest key that an entry needs (AWS, "Creating object key names")."""
+        longest = max((Namespace.PUB.value, Namespace.PRUNE.value), key=len)
+        key = f"{self._base}{to_text(longest)}/{to_text(name)}"
         size = len(key.encode())
         if size > MAX_KEY:
             raise ConfigError(f"key of the publication too long ({size} bytes, S3 allows {MAX_KEY}): {key}")
@@ -242,7 +245,7 @@ class S3Store:
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """Removes one page of objects, and with the last page the object at the path itself.
 
-        If an object cannot be removed, removes all pages, because the next call would list it again.
+        It is complete when a listing is empty: a store may answer a deletion that it did not do. If an object cannot be removed, removes all pages, because the next call would list it again.
         """
         key = self._key(path)
         folder = key + "/"
@@ -260,7 +263,10 @@ class S3Store:
             failed |= self._delete_page(listed, key)
         if failed:
             raise next(iter(failed.values()))
-        return Removal(found=True, incomplete=listed.next_token is not None)
+        rest = self._list(folder, limit=1)
+        for kept in set(rest.keys).intersection(listed.keys):
+            raise PermanentFault(f"{self._request('DELETE', kept)}: still listed after the store deleted it")
+        return Removal(found=True, incomplete=bool(rest.keys) or rest.next_token is not None)
 
     def delete(self, path: bytes) -> None:
         """Deletes one object if it exists."""
@@ -288,16 +294,34 @@ class S3Store:
         return f"{method} s3://{self._bucket}/{key}"
 
     def _list(self, prefix: str, token: str | None = None, *, delimiter: str = "", limit: int = 0) -> Listing:
+        """One page. Its keys are decoded, which may take a few requests more, once for a store."""
         with self._translate_errors("LIST", prefix, write=False):
-            request: ListObjectsV2RequestTypeDef = {"Bucket": self._bucket, "Prefix": prefix}
-            if token is not None:
-                request["ContinuationToken"] = token
-            if delimiter:
-                request["Delimiter"] = delimiter
-            if limit:
-                request["MaxKeys"] = limit
-            response = self._client.list_objects_v2(**request)
-            return parse_listing(response, prefix)
+            listed = self._list_as_written(prefix, token, delimiter=delimiter, limit=limit)
+            written = [*listed.keys, *listed.prefixes]
+            encoding = find_encoding(
+                written,
+                prefix,
+                declared=listed.encoded,
+                ask=lambda key: self._list_as_written(key, limit=1).keys,
+                known=self._encoding,
+            )
+            if encoding is None:
+                outside = next(key for key in written if not key.startswith(prefix))
+                raise NotAnS3Response(f"the response lists a key outside the prefix: {outside}")
+            if encoding is not RAW:
+                self._encoding = encoding
+            return listed.decode(encoding.decode)
+
+    def _list_as_written(self, prefix: str, token: str | None = None, *, delimiter: str = "", limit: int) -> Listing:
+        # botocore decodes the keys unless it is told the encoding, and always as AWS encodes them.
+        request: ListObjectsV2RequestTypeDef = {"Bucket": self._bucket, "Prefix": prefix, "EncodingType": "url"}
+        if token is not None:
+            request["ContinuationToken"] = token
+        if delimiter:
+            request["Delimiter"] = delimiter
+        if limit:
+            request["MaxKeys"] = limit
+        return parse_listing(self._client.list_objects_v2(**request), prefix, token)
 
     def _is_object(self, key: str) -> bool:
         # Not a HEAD: stores on a directory answer it for a folder, too (docs/s3-quirks.md).
@@ -322,7 +346,9 @@ class S3Store:
         singly = keys
         if self._batches:
             batch = [key for key in keys if not _NOT_IN_XML.search(key)]
-            if len(batch) > 1 and (answered := self._delete_batch(batch)) is not None:
+            # A single request is cheaper to check for both sides, but its URL cannot hold every key.
+            worthwhile = len(batch) > 1 or any(map(_LOST_SEGMENT.search, batch))
+            if worthwhile and (answered := self._delete_batch(batch)) is not None:
                 failed = answered
                 singly = [key for key in keys if _NOT_IN_XML.search(key)]
         for key in singly:
@@ -363,9 +389,9 @@ class S3Store:
             yield key, fault
 
     def _delete_one(self, key: str) -> None:
-        if self._proxied_by_http and _DOT_SEGMENT.search(key):
+        if _LOST_SEGMENT.search(key):
             request = self._request("DELETE", key)
-            raise PermanentFault(f"{request}: refusing to delete a key with a . or .. segment through an http proxy")
+            raise PermanentFault(f"{request}: refusing to delete a key with an empty, . or .. segment by its URL")
         with self._translate_errors("DELETE", key, write=True):
             try:
                 self._client.delete_object(Bucket=self._bucket, Key=key)
