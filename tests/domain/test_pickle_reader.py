@@ -194,7 +194,7 @@ def test_no_beginning_of_a_pickle_is_whole(protocol: int, optimized: bool) -> No
         (b"\x80\x04\x8b\xff\xff\xff\xff.", "cut off: 8 bytes"),
         (b"\x80\x04cos.system", "cut off: 12 bytes"),
         (b"\x80\x04K", "cut off: 3 bytes"),
-        (b"\x80\x04Nj\0\0", "cut off: 6 bytes"),
+        (b"\x80\x04N\x94j\0\0", "cut off: 7 bytes"),
         (b"\x80\x04G123456", "cut off: 9 bytes"),
         (b"\x80\x04j\0\0\0\1.", "not a pickle: byte 2"),
         (b"\x80\x04\xffN.", "not a pickle: byte 2"),
