@@ -356,6 +356,8 @@ def listing(content: str, truncated: str = "false", root: str = "ListBucketResul
         listing("<a>"),
         listing("<a></b>"),
         listing("", root="x"),
+        listing("<Contents><Size>1</Size></Contents>"),
+        listing("<CommonPrefixes/>"),
         listing("<a>" * 17 + "</a>" * 17),
         listing("<a/>" * 100_000),
         listing("<a b='" + "c" * 200_000 + "'/>"),
@@ -473,3 +475,29 @@ def test_a_key_that_xml_cannot_represent_does_not_fail_its_batch(moto: Moto) -> 
         assert b"s/a" in batch.body
         assert b"\x01" not in batch.body
     assert place.paths() == []
+
+
+@pytest.mark.parametrize("message", ["<Message></Message>", "<Message/>", ""])
+def test_an_error_without_a_message_shows_its_code_alone(message: str, store: S3Store, wire: Wire) -> None:
+    """probe.5"""
+    error = Reply(404, [], f"<Error><Code>NoSuchBucket</Code>{message}</Error>".encode())
+    said = str(translate(wire, lambda exchange: exchange.answer(error), read(store)))
+    assert said.endswith("/pub/: NoSuchBucket (check the bucket and the endpoint)")
+
+
+def test_the_body_of_an_error_that_is_too_large_is_ignored(store: S3Store, wire: Wire) -> None:
+    """s3.15, s3.8: its status says enough."""
+    page = Reply(503, [("Content-Type", "text/html")], b"<html>" + b"x" * 2**17)
+    fault = translate(wire, lambda exchange: exchange.answer(page), read(store))
+    assert type(fault) is NotApplied
+    assert "HTTP status 503" in str(fault)
+
+
+@pytest.mark.parametrize("size", ["", "<Size/>", "<Size>x</Size>", "<Size>-1</Size>", f"<Size>{'9' * 5000}</Size>"])
+def test_a_listed_object_without_a_valid_size_is_refused(size: str, place: Place, store: S3Store, wire: Wire) -> None:
+    """s3.6"""
+    key = f"{place.root.prefix}/s/a"
+    fault = translate(
+        wire, listing(f"<Contents><Key>{key}</Key>{size}</Contents>"), lambda: store.list_files(b"s", None)
+    )
+    assert type(fault) is PermanentFault

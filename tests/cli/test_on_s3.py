@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.fault_proxy import Fault, Wire, answers, drips, says, silence
-from tests.support.program import Result, Word, run, start
+from tests.support.private_files import write_private_directory
+from tests.support.program import Result, Word, run, start, without_narration
 from tests.support.s3_roots import Place, make_place, private_directory, wire_to
 from tests.support.servers import KeyedServer, S3Server, free_ports
 
@@ -62,7 +63,8 @@ def said(process: subprocess.Popen[bytes]) -> bytes:
 
 def noted(process: subprocess.Popen[bytes]) -> list[str]:
     assert process.stderr is not None
-    return [line.removeprefix("publish: ") for line in process.stderr.read().decode().splitlines()]
+    lines = without_narration(process.stderr.read()).decode().splitlines()
+    return [line.removeprefix("publish: ") for line in lines]
 
 
 def test_each_verb_does_its_work(seaweedfs: KeyedServer, tmp_path: Path) -> None:
@@ -418,3 +420,13 @@ def test_a_folder_of_many_digits_is_skipped_whatever_the_interpreter_settings(jo
         assert b"step 1, " in said(process)
         process.terminate()
         assert process.wait(60) == 0
+
+
+def test_an_unencrypted_connection_off_loopback_is_noted_once(tmp_path: Path) -> None:
+    """s3.16"""
+    fields = {"access_key_id": "k", "secret_access_key": "s", "endpoint": "http://store.invalid"}
+    creds = f"file:{write_private_directory(tmp_path / 'creds', fields)}"
+    result = run("resolve", "-checkpoint", "s3://bucket/run", "-creds", creds, "-timeout", "2s")
+    assert (result.status, result.out) == (1, b"")
+    assert result.notes[0].startswith("the connection to http://store.invalid is not encrypted: ")
+    assert sum("not encrypted" in note for note in result.notes) == 1

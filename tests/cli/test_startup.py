@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.private_files import write_private_directory
 from tests.support.program import CLEAN, call
 from tests.support.servers import free_ports
 
@@ -77,9 +78,8 @@ def test_absent_sources_import_no_client(tmp_path: Path) -> None:
 
 def test_an_s3_store_is_reached_without_the_vault_client(tmp_path: Path) -> None:
     (port,) = free_ports(1)
-    tmp_path.chmod(0o700)
-    for name, value in (("access_key_id", "k"), ("secret_access_key", "s"), ("endpoint", f"http://127.0.0.1:{port}")):
-        (tmp_path / name).write_text(value)
+    fields = {"access_key_id": "k", "secret_access_key": "s", "endpoint": f"http://127.0.0.1:{port}"}
+    write_private_directory(tmp_path, fields)
     line = ("resolve", "-checkpoint", "s3://bucket/run", "-creds", f"file:{tmp_path}", "-timeout", "2s")
     modules = imported(*line)
     assert "botocore" in modules

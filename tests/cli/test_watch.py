@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 import pytest
 
-from tests.support.program import CLEAN, PROGRAM, call, fill, run, start, until_it_waits_to_write
+from tests.support.program import CLEAN, PROGRAM, call, fill, run, start, until_it_waits_to_write, without_narration
 from tests.support.samples import SAMPLES
 
 ENDING = [signal.SIGTERM, signal.SIGINT]
@@ -56,8 +56,9 @@ def said(process: subprocess.Popen[bytes]) -> bytes:
 
 
 def noted(process: subprocess.Popen[bytes]) -> bytes:
+    """What it says on stderr besides its narration."""
     assert process.stderr is not None
-    return process.stderr.read()
+    return without_narration(process.stderr.read())
 
 
 def test_saves_are_published_as_they_become_complete(root: Path) -> None:
@@ -97,7 +98,7 @@ def test_a_signal_is_heard_by_a_job_that_its_shell_put_in_the_background(root: P
         save(root, 2)
         os.kill(pid, number)
         assert b"step 2, " in said(process)
-        assert process.stderr.readline() == b"status 0\n"
+        assert without_narration(process.stderr.read()) == b"status 0\n"
 
 
 @contextmanager

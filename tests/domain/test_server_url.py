@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publish.domain.errors import ConfigError
-from publish.domain.server_url import Origin, parse_proxy_url
+from publish.domain.server_url import Origin, parse_origin, parse_proxy_url, plaintext_risk
 
 
 @pytest.mark.parametrize(
@@ -133,3 +133,28 @@ def test_any_text_is_formatted_unchanged_or_raises_one_error(text: str) -> None:
     except ConfigError:
         return
     assert str(origin) + rest == text
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://store.example",
+        "http://localhost:9000",
+        "http://LOCALHOST.",
+        "http://127.0.0.1:9000",
+        "http://127.8.8.8",
+        "http://[::1]:9000",
+    ],
+)
+def test_encrypted_and_local_connections_are_no_risk(url: str) -> None:
+    """s3.16"""
+    assert plaintext_risk(parse_origin(url), "read") is None
+
+
+@pytest.mark.parametrize(
+    "url", ["http://store.example:9000", "http://10.0.0.1", "http://[fe80::1]", "http://localhost.example"]
+)
+def test_an_unencrypted_connection_through_a_network_is_a_risk(url: str) -> None:
+    """s3.16"""
+    note = plaintext_risk(parse_origin(url), "read it")
+    assert note == f"the connection to {url} is not encrypted: an attacker on the network can read it (use https)"

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from publish import __version__
+from tests.support.private_files import write_private_directory
 from tests.support.program import CLEAN
 
 pytestmark = [pytest.mark.install, pytest.mark.timeout(300)]
@@ -88,10 +89,8 @@ def test_an_installer_makes_a_working_program(
     assert run("publish", "-checkpoint", root, "-epoch", "1", save, "9").startswith("published ")
     assert run("resolve", "-checkpoint", root) == f"{save}\n"
     # The libraries for S3 came with it: what it misses is a server, not a module.
-    key = tmp_path / "key"
-    key.mkdir(mode=0o700)
-    for name, value in {"access_key_id": "a", "secret_access_key": "s", "endpoint": "http://127.0.0.1:1"}.items():
-        (key / name).write_text(value)
+    fields = {"access_key_id": "a", "secret_access_key": "s", "endpoint": "http://127.0.0.1:1"}
+    key = write_private_directory(tmp_path / "key", fields)
     flags = ["-checkpoint", "s3://bucket/p", "-creds", f"file:{key}", "-timeout", "1s"]
     assert run("resolve", *flags, status=1).startswith("publish: store: ")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from publish import __version__
+from tests.support.private_files import write_private_directory
 from tests.support.pyz import build
 from tests.support.s3_roots import make_place, private_directory
 from tests.support.servers import KeyedServer
@@ -74,10 +75,8 @@ def test_it_runs_no_code_from_the_working_directory_or_pythonpath(pyz: Path, tmp
 
 def private_key(folder: Path) -> Path:
     """Credentials for a store that is not there."""
-    folder.mkdir(mode=0o700)
-    for name, value in {"access_key_id": "a", "secret_access_key": "s", "endpoint": "http://127.0.0.1:1"}.items():
-        (folder / name).write_text(value)
-    return folder
+    fields = {"access_key_id": "a", "secret_access_key": "s", "endpoint": "http://127.0.0.1:1"}
+    return write_private_directory(folder, fields)
 
 
 def test_it_finds_itself_without_the_site_module(pyz: Path) -> None:

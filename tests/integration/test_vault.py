@@ -18,6 +18,7 @@ from publish.domain.errors import CredentialsError, SourceUnavailable
 from publish.domain.vault_url import parse_vault_url
 from tests.support.ca import CertificateAuthority, MakeFront
 from tests.support.openbao import Admin, OpenBao
+from tests.support.private_files import write_private_directory
 from tests.support.proxies import TinyProxy
 from tests.support.servers import free_ports
 from tests.support.tokenreview import TokenReview
@@ -56,10 +57,8 @@ def approle(admin: Admin, tmp_path: Path) -> Login:
     """Makes a role and its directory; gives the location's part of it."""
 
     def make(policy: str, mount: str = "approle", owner: Admin = admin, **more: object) -> str:
-        directory = tmp_path / f"approle-{secrets.token_hex(4)}"
-        directory.mkdir(mode=0o700)
-        for name, value in owner.approle(policy, mount, **more)._asdict().items():
-            (directory / name).write_text(value + "\n")
+        fields = {name: value + "\n" for name, value in owner.approle(policy, mount, **more)._asdict().items()}
+        directory = write_private_directory(tmp_path / f"approle-{secrets.token_hex(4)}", fields)
         return f"auth=approle&approle={directory}"
 
     return make

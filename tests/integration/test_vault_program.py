@@ -15,6 +15,7 @@ from tests.support.ca import CertificateAuthority, TlsFront
 from tests.support.fake_vault import FakeVault, answers, drips, echoes, says, stops_after
 from tests.support.fault_proxy import Asked, Fault, Wire, lost_request, web_page
 from tests.support.openbao import Admin, OpenBao
+from tests.support.private_files import write_private_directory
 from tests.support.program import Result, run, start
 from tests.support.s3_roots import Place, make_place
 from tests.support.servers import Key, KeyedServer, S3Server
@@ -41,11 +42,7 @@ class Source(NamedTuple):
 
 @pytest.fixture
 def approle(tmp_path: Path) -> Path:
-    directory = tmp_path / "approle"
-    directory.mkdir(mode=0o700)
-    (directory / "role_id").write_text("canary-role-id\n")
-    (directory / "secret_id").write_text(f"{SECRET_ID}\n")
-    return directory
+    return write_private_directory(tmp_path / "approle", {"role_id": "canary-role-id\n", "secret_id": f"{SECRET_ID}\n"})
 
 
 def make_source(vault: OpenBao, store: S3Server, approle: Path) -> Source:
@@ -222,11 +219,8 @@ def test_a_malformed_variable_is_an_error_that_names_it(
 @pytest.fixture
 def directory(moto: S3Server, tmp_path: Path) -> str:
     """A `file:` source that answers."""
-    folder = tmp_path / "s3"
-    folder.mkdir(mode=0o700)
-    for name, value in {**moto.key._asdict(), "endpoint": moto.endpoint}.items():
-        (folder / name).write_text(value)
-    return f"file:{folder}"
+    fields = {**moto.key._asdict(), "endpoint": moto.endpoint}
+    return f"file:{write_private_directory(tmp_path / 's3', fields)}"
 
 
 def test_an_unavailable_source_is_skipped(place: Place, approle: Path, directory: str) -> None:

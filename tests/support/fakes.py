@@ -31,6 +31,8 @@ class FakeStore:
         self.foreign: set[bytes] = set()
         self.links: set[bytes] = set()
         self.stuck: set[bytes] = set()
+        # How often a test has said that a file was written anew, perhaps with the same content.
+        self.rewritten: dict[bytes, int] = {}
         self.page_size = page_size
 
     def list_entries(self, namespace: Namespace, token: str | None) -> Page:
@@ -122,7 +124,7 @@ class FakeStore:
         return Removal(found=bool(found), incomplete=len(found) > self.page_size)
 
     def _version(self, path: bytes) -> str:
-        return self.files[path].hex()
+        return f"{self.files[path].hex()}-{self.rewritten.get(path, 0)}"
 
     def _inside(self, path: bytes) -> Iterator[bytes]:
         return (file for file in self.files if file.startswith(path + b"/"))
@@ -170,12 +172,16 @@ class FakeReport:
     def __init__(self) -> None:
         self.said: list[tuple[str, object]] = []
         self.progressed: list[tuple[int, int]] = []
+        self.notes: list[str] = []
 
     def published(self, entry: Entry) -> None:
         self.said.append(("published", entry))
 
     def already(self, entry: Entry) -> None:
         self.said.append(("already", entry))
+
+    def note(self, line: str) -> None:
+        self.notes.append(line)
 
     def not_published(self, entry: Entry, fault: PublishError) -> None:
         self.said.append(("not published", entry))

@@ -19,6 +19,7 @@ from botocore.credentials import Credentials as Signer
 from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.domain.root import S3Root
 from tests.support.fault_proxy import Asked, Wire
+from tests.support.private_files import write_private_directory
 from tests.support.servers import Key, S3Server, behind, credentials, shared_bucket
 
 # Any PEM bundle; a test that looks at trust makes its own.
@@ -102,9 +103,5 @@ def paths_of(wire: Wire) -> list[str]:
 
 def private_directory(folder: Path, server: S3Server, endpoint: str | None = None, key: Key | None = None) -> str:
     """A `file:` source for a server, or for what stands before it."""
-    key = key or server.key
-    folder.mkdir(mode=0o700)
-    fields = {"endpoint": endpoint or server.endpoint, **key._asdict()}
-    for name, value in fields.items():
-        (folder / name).write_text(value + "\n")
-    return f"file:{folder}"
+    fields = {"endpoint": endpoint or server.endpoint, **(key or server.key)._asdict()}
+    return f"file:{write_private_directory(folder, fields)}"

@@ -93,7 +93,7 @@ def run_with_limit(work: Callable[[], T], seconds: float) -> T:
             errors.append(error)
         ended.set()
 
-    threading.Thread(target=run, daemon=True).start()
+    threading.Thread(target=run, name="request", daemon=True).start()
     if not ended.wait(seconds):
         raise TimeoutError
     for error in errors:

@@ -5,12 +5,13 @@ No error quotes a file's content.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
-from publish.adapters._io import READ_FLAGS, FileTooLargeError, NotRegularFileError, read_descriptor
+from publish.adapters._io import READ_FLAGS, FileTooLargeError, read_descriptor
 from publish.domain.credentials import (
     FIELDS,
     Credentials,
@@ -26,6 +27,7 @@ from publish.domain.errors import CredentialsError, SourceUnavailable
 MAX_BYTES = 64 * 1024
 
 _GROUP_AND_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 # The kubelet swaps about once a minute, so this many swaps during one read have another cause.
 _MAX_SWAPS = 1000
 _DATA = "..data"
@@ -39,7 +41,7 @@ def directory_source(spec: DirectorySpec) -> Source:
 
 
 class SecretDirectory:
-    """`secret:DIR`, a Secret as the kubelet mounts it. The pod's specification decides about modes: not checked."""
+    """`secret:DIR`, a Secret as the kubelet mounts it, for which anyone may list DIR."""
 
     def __init__(self, name: str, path: bytes) -> None:
         """`name` is for messages; `path` is absolute."""
@@ -92,7 +94,7 @@ def read_secret_file(path: bytes, what: str) -> str:
         raise SourceUnavailable(f"{what} file not found: {os.fsdecode(path)}") from None
     except OSError as fault:
         raise CredentialsError(f"cannot open the {what} file ({fault.strerror}): {os.fsdecode(path)}") from fault
-    value = _content(descriptor, what)
+    value = _content(descriptor, what, _WRITABLE)
     validate_value(what, value)
     return value
 
@@ -106,16 +108,16 @@ def _read_mounted(directory: int) -> dict[str, str] | None:
     """
     names = {name for name in _names(directory) if not name.startswith("..")}
     try:
-        generation = os.open(_DATA, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
+        generation = _open_generation(directory)
     except FileNotFoundError:
-        return None if _is_there(_DATA, directory) else _read_fields(directory, names, FIELDS)
+        return None if _is_there(_DATA, directory) else _read_fields(directory, names, FIELDS, _WRITABLE)
     except OSError as fault:
         raise CredentialsError(f"cannot open {_DATA}: {fault.strerror}") from fault
     try:
         in_data = {name for name in _names(generation) if not name.startswith("..")}
-        fields = _read_fields(generation, in_data, FIELDS)
+        fields = _read_fields(generation, in_data, FIELDS, _WRITABLE)
         extra = {name for name in names - in_data if not _leads_into_data(name, directory)}
-        fields |= _read_fields(directory, extra, FIELDS)
+        fields |= _read_fields(directory, extra, FIELDS, _WRITABLE)
     except CredentialsError:
         if _is_current(generation, directory):
             raise
@@ -134,7 +136,7 @@ def _read_private(path: bytes, fields: Collection[str]) -> dict[str, str]:
             raise CredentialsError(f"group or others have access to the directory (run chmod 700); mode: {mode:04o}")
         if status.st_uid not in {0, os.geteuid()}:
             raise CredentialsError(f"the directory belongs to neither you nor root; owner: {status.st_uid}")
-        return _read_fields(directory, _names(directory), fields)
+        return _read_fields(directory, _names(directory), fields, _GROUP_AND_OTHERS)
 
 
 @contextmanager
@@ -164,28 +166,44 @@ def _names(directory: int) -> list[str]:
         raise CredentialsError(f"cannot list the directory: {fault.strerror}") from fault
 
 
-def _read_fields(directory: int, names: Iterable[str], fields: Collection[str]) -> dict[str, str]:
+def _read_fields(directory: int, names: Iterable[str], fields: Collection[str], refused: int) -> dict[str, str]:
     names = sorted(names)
     reject_unknown_fields(names, fields)
-    return {name: _read_field(directory, name) for name in names}
+    return {name: _read_field(directory, name, refused) for name in names}
 
 
-def _read_field(directory: int, name: str) -> str:
+def _read_field(directory: int, name: str, refused: int) -> str:
     try:
-        descriptor = os.open(name, READ_FLAGS, dir_fd=directory)
-    except FileNotFoundError:
-        raise CredentialsError(f"dangling symlink: {name}") from None
+        # A symlink could lead out of the folder, to a file that is for another purpose.
+        descriptor = os.open(name, READ_FLAGS | os.O_NOFOLLOW, dir_fd=directory)
     except OSError as fault:
+        if fault.errno == errno.ELOOP:
+            raise CredentialsError(f"the file is a symlink: {name}") from None
         raise CredentialsError(f"cannot open the file ({fault.strerror}): {name}") from fault
-    return _content(descriptor, name)
+    return _content(descriptor, name, refused)
 
 
-def _content(descriptor: int, name: str) -> str:
-    """The text of a regular file without one trailing newline. Closes the descriptor."""
+def _open_generation(directory: int) -> int:
+    """The folder that `..data` names, which must be in the same directory. Raises OSError."""
     try:
+        target = os.readlink(_DATA, dir_fd=directory)
+    except OSError as fault:
+        if fault.errno == errno.EINVAL:
+            raise CredentialsError(f"{_DATA} is not a symlink") from None
+        raise
+    if "/" in target or target == "..":
+        raise CredentialsError(f"{_DATA} leads out of the directory")
+    return os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+
+
+def _content(descriptor: int, name: str, refused: int) -> str:
+    """The text of a regular file without one trailing newline. Closes the descriptor.
+
+    `refused` are the permissions that it must not have.
+    """
+    try:
+        _check_file(os.fstat(descriptor), name, refused)
         raw = read_descriptor(descriptor, MAX_BYTES)
-    except NotRegularFileError:
-        raise CredentialsError(f"not a regular file: {name}") from None
     except FileTooLargeError:
         raise CredentialsError(f"file larger than {MAX_BYTES // 1024} KiB: {name}") from None
     except OSError as fault:
@@ -200,6 +218,20 @@ def _content(descriptor: int, name: str) -> str:
     if text is None:
         raise CredentialsError(f"file is not UTF-8: {name}")
     return text.removesuffix("\n")
+
+
+def _check_file(status: os.stat_result, name: str, refused: int) -> None:
+    """Raises CredentialsError for a file that someone else could have put here, or could read or change."""
+    if not stat.S_ISREG(status.st_mode):
+        raise CredentialsError(f"not a regular file: {name}")
+    if status.st_uid not in {0, os.geteuid()}:
+        raise CredentialsError(f"the file belongs to neither you nor root, but to user {status.st_uid}: {name}")
+    if status.st_mode & refused:
+        access = "access to" if refused == _GROUP_AND_OTHERS else "write permission for"
+        mode = stat.S_IMODE(status.st_mode)
+        raise CredentialsError(f"group or others have {access} the file, mode {mode:04o}: {name}")
+    if status.st_nlink != 1:
+        raise CredentialsError(f"the file has {status.st_nlink} hard links: {name}")
 
 
 def _is_current(generation: int, directory: int) -> bool:

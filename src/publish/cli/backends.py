@@ -23,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from publish.cli.output import Output
     from publish.cli.verbs.common import Invocation
     from publish.domain.credentials import Credentials, Source, SourceSpec
     from publish.domain.errors import StoreFault
@@ -147,6 +148,13 @@ def run(invocation: Invocation, work: Callable[[OpenRoot], T]) -> T:
     return prepared.deadline.run(lambda: work(prepared.open()))
 
 
+def fresh_name() -> bytes:
+    """A name that no other execution has."""
+    from publish.adapters.clock import SystemRandom
+
+    return SystemRandom().token().encode()
+
+
 def _prepare_directory(invocation: Invocation, text: bytes, long_running: bool) -> Prepared:  # noqa: FBT001  (as Backend.prepare)
     root = parse_directory(text, _working_directory(text), _is_same_directory)
     # Mounts have time-outs of their own: only a watch's last scan is bounded by -timeout.
@@ -206,6 +214,7 @@ def _open_s3(
         return found
 
     source, credentials = resolve()
+    _log_plaintext(items, credentials, output)
     deadline.enter_request("connect")
     _silence_libraries()
 
@@ -244,6 +253,22 @@ def _open_s3(
     )
 
 
+def _log_plaintext(items: Iterable[SourceSpec], credentials: Credentials, output: Output) -> None:
+    """Warns of servers that are reached through a network without TLS."""
+    from publish.domain.credentials import VaultSpec
+    from publish.domain.server_url import parse_origin, plaintext_risk
+
+    risks = {
+        item.location.server: "read the credentials, or replace them" for item in items if isinstance(item, VaultSpec)
+    }
+    if credentials.endpoint is not None:
+        risks[parse_origin(credentials.endpoint)] = "change what is listed, and so what prune deletes below the prefix"
+    for origin, risk in risks.items():
+        note = plaintext_risk(origin, risk)
+        if note is not None:
+            output.log(note)
+
+
 def _log_retries(invocation: Invocation, *, long_running: bool) -> OnRetry:
     """Tells the user that a request failed and is retried."""
     prefix = invocation.verb.name if long_running else "store"
@@ -277,10 +302,9 @@ def _source(item: SourceSpec, invocation: Invocation) -> Source:
 
 
 def _is_same_directory(one: bytes, other: bytes) -> bool:
-    try:
-        return os.path.samefile(one, other)
-    except OSError:
-        return False
+    from publish.adapters._io import same_directory
+
+    return same_directory(one, other)
 
 
 def _working_directory(path: bytes) -> bytes:

@@ -39,6 +39,10 @@ class Reporter:
         """The publication existed before."""
         self._output.log("already published: " + to_text(self._describe(entry)))
 
+    def note(self, line: str) -> None:
+        """Something that the user of a watch should know."""
+        self._output.log(f"watch: {line}")
+
     def not_published(self, entry: Entry, fault: PublishError) -> None:
         """A save cannot be published now."""
         self._output.log(f"watch: not published, trying again at each scan: {fault}: {to_text(self._describe(entry))}")

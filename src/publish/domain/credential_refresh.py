@@ -29,7 +29,7 @@ class CredentialRefresher:
         self._log = log
 
     def __call__(self, rejection: CredentialsRejected) -> Store:
-        """The store with fresh credentials. Raises CredentialsError, or CredentialsRejected if none are fresh."""
+        """The store, connected with fresh credentials. Raises CredentialsError, or CredentialsRejected if unchanged."""
         self._log(f"the store rejected the credentials ({rejection.code}); resolving the sources again")
         source, fresh = self._resolve()
         for field, at_start, now in (

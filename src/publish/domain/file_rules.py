@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from publish.domain import dcp_metadata, ocdbt, safetensors, torch_zip, weight_index
 from publish.domain.entry import to_text
 from publish.domain.errors import FormatError
+from publish.domain.json_document import MAX_BYTES as MAX_JSON
 from publish.domain.save_files import SaveFiles
-from publish.domain.trainer_state import MAX_BYTES as MAX_JSON
 from publish.domain.trainer_state import global_step
 
 Rule = Callable[[SaveFiles, bytes], Iterator[str]]

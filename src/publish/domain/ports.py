@@ -24,6 +24,8 @@ class Namespace(Enum):
 
     PUB = b"pub"
     PRUNE = b".publish/prune"
+    EPOCH = b".publish/epoch"
+    BEGIN = b".publish/begin"
 
 
 class Page(NamedTuple):
@@ -209,6 +211,9 @@ class Report(Protocol):
 
     def already(self, entry: Entry) -> None:
         """The publication existed before."""
+
+    def note(self, line: str) -> None:
+        """Something that the user should know while a command runs; neither an answer nor an error."""
 
     def not_published(self, entry: Entry, fault: PublishError) -> None:
         """A save cannot be published now; the next scan tries again. Called once for each entry."""

@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 from math import prod
-from typing import NamedTuple
+
+from publish.domain.light_typing import NamedTuple
 
 Position = tuple[int, ...]
 

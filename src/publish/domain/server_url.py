@@ -6,7 +6,7 @@ No error quotes the URL: it may hold a password.
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
 
 from publish.domain.errors import ConfigError
@@ -50,6 +50,23 @@ class Origin(NamedTuple):
         if port is not None and port > _MAX_PORT:
             raise ConfigError(f"port over {_MAX_PORT}")
         return cls(scheme, host, port), rest
+
+
+def plaintext_risk(origin: Origin, risk: str) -> str | None:
+    """A note for the user if requests cross a network unencrypted; `risk` says what an attacker on it can do."""
+    if origin.scheme == "https" or _is_loopback(origin.host):
+        return None
+    return f"the connection to {origin} is not encrypted: an attacker on the network can {risk} (use https)"
+
+
+def _is_loopback(host: str) -> bool:
+    # RFC 6761 section 6.3.
+    if host.lower().removesuffix(".") == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def parse_origin(url: str) -> Origin:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MAX_LISTING = 16 * 2**20
 MAX_BODY = 64 * 2**10
 _CHUNK_SIZE = 64 * 2**10
+# int() refuses more than 4,300.
+_MAX_DIGITS = 20
 
 _OTHER_SUCCESSES = range(201, 300)
 _ERRORS = range(300, 1000)
@@ -130,8 +132,8 @@ def _is_web_page(headers: Mapping[str, str], body: object, operation: str) -> bo
 def parse_listing(response: ListObjectsV2OutputTypeDef, prefix: str) -> Listing:
     """The page that a response holds. Raises NotAnS3Response if it contradicts itself or the request."""
     objects: Any = response.get("Contents", ())
-    keys = [item["Key"] for item in objects]
-    prefixes = [item["Prefix"] for item in response.get("CommonPrefixes", ())]
+    keys = [_require(item, "Key") for item in objects]
+    prefixes = [_require(item, "Prefix") for item in response.get("CommonPrefixes", ())]
     token = response.get("NextContinuationToken") if response["IsTruncated"] else None
     if response["IsTruncated"] and not token:
         raise NotAnS3Response("the response has no NextContinuationToken")
@@ -144,6 +146,20 @@ def parse_listing(response: ListObjectsV2OutputTypeDef, prefix: str) -> Listing:
         if not key.startswith(prefix):
             raise NotAnS3Response(f"the response lists a key outside the prefix: {key}")
     return Listing(keys, objects, prefixes, token)
+
+
+def size_of(item: Mapping[str, str]) -> int:
+    """The size of a listed object in bytes. Raises NotAnS3Response."""
+    text = _require(item, "Size").strip()
+    if not text.isascii() or not text.isdigit() or len(text) > _MAX_DIGITS:
+        raise NotAnS3Response("the response lists an object with an invalid size")
+    return int(text)
+
+
+def _require(item: Mapping[str, Any], field: str) -> str:
+    if field not in item:
+        raise NotAnS3Response(f"the response lists something without {field}")
+    return str(item[field])
 
 
 def require_created(response: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from http import HTTPStatus
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
@@ -29,6 +30,7 @@ from publish.adapters.s3.responses import (
     require_created,
     require_length,
     require_object,
+    size_of,
 )
 from publish.domain.credentials import Credentials
 from publish.domain.entry import to_text
@@ -144,11 +146,12 @@ class S3Store:
         """One page of a listing; markers of folders are not files."""
         base = f"{self._key(path)}/"
         listed = self._list(base, token)
-        files = [
-            SavedFile(item["Key"][len(base) :].encode(), int(item["Size"]), _version(item))
-            for item in listed.objects
-            if not item["Key"].endswith("/")
-        ]
+        with self._translate_errors("LIST", base, write=False):
+            files = [
+                SavedFile(item["Key"][len(base) :].encode(), size_of(item), _version(item))
+                for item in listed.objects
+                if not item["Key"].endswith("/")
+            ]
         return FilesPage(files, listed.next_token)
 
     def exists(self, path: bytes) -> bool:
@@ -361,13 +364,14 @@ class S3Store:
 
 def _content(body: StreamingBody, limit: int) -> bytes:
     """The first `limit` bytes of a response's body."""
-    content = bytearray()
+    # Not a bytearray: `getvalue` does not copy.
+    content = BytesIO()
     # Up to the empty chunk at the end, because botocore checks the length only there.
-    while chunk := body.read(min(_CHUNK_SIZE, limit - len(content))):
-        content += chunk
-    return bytes(content)
+    while chunk := body.read(min(_CHUNK_SIZE, limit - content.tell())):
+        content.write(chunk)
+    return content.getvalue()
 
 
 def _version(item: Mapping[str, str]) -> str:
-    """The ETag; files that a job writes beside some stores have none (s3.5)."""
-    return item.get("ETag") or f"{item['LastModified']}-{item['Size']}"
+    """The ETag; files that a job writes beside versitygw have none (s3.5)."""
+    return item.get("ETag") or f"{item.get('LastModified')}-{item.get('Size')}"

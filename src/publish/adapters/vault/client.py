@@ -6,7 +6,6 @@ leave this file.
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import inf
@@ -17,11 +16,11 @@ from urllib.parse import urljoin
 import hvac
 import requests
 from hvac.adapters import RawAdapter
-from requests.adapters import HTTPAdapter
 
-from publish.adapters._io import read_regular_file, run_with_limit
+from publish.adapters._io import run_with_limit
 from publish.adapters.vault.errors import translate
 from publish.adapters.vault.responses import Response, json_body
+from publish.adapters.vault.transport import Sockets, Transport, http_session
 from publish.domain.errors import ConfigError, CredentialsError, SourceUnavailable
 from publish.domain.redaction import Redactor
 from publish.domain.server_url import Origin
@@ -34,8 +33,11 @@ REVOKE_TIMEOUT = 5.0
 
 _FOLLOWED = frozenset({307, 308})
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_OK = 200
+# Bytes. An entry of Vault's integrated storage has at most 1 MiB (max_entry_size).
 _MAX_BODY = 1024 * 1024
-_MAX_CA_FILE = 16 * 1024 * 1024
+_MAX_ERROR = 64 * 1024
+_CHUNK_SIZE = 64 * 1024
 
 
 class VaultClient:
@@ -44,6 +46,7 @@ class VaultClient:
     def __init__(self, location: VaultUrl, ca_bundle: str, redactor: Redactor, remaining: Callable[[], float]) -> None:
         """`ca_bundle` is the path of the system's PEM bundle; `remaining` returns the seconds left for everything."""
         self._location = location
+        session, transport = http_session(location, ca_bundle)
         self._client = hvac.Client(
             url=str(location.server),
             # hvac replaces None by VAULT_TOKEN, ~/.vault-token and other defaults.
@@ -51,8 +54,8 @@ class VaultClient:
             cert=(),
             verify=True,
             namespace=location.namespace and location.namespace.encode(),
-            adapter=partial(_Adapter, redactor=redactor, remaining=remaining),
-            session=_http_session(location, ca_bundle),
+            adapter=partial(_Adapter, redactor=redactor, remaining=remaining, transport=transport),
+            session=session,
             proxies={},
             allow_redirects=False,
             strict_http=True,
@@ -102,10 +105,18 @@ class _Adapter(RawAdapter):  # type: ignore[misc]  # hvac is untyped
     # A moment of `monotonic` that ends all requests.
     end = inf
 
-    def __init__(self, *, redactor: Redactor, remaining: Callable[[], float], **kwargs: Any) -> None:  # noqa: ANN401  (hvac's)
+    def __init__(
+        self,
+        *,
+        redactor: Redactor,
+        remaining: Callable[[], float],
+        transport: Transport,
+        **kwargs: Any,  # noqa: ANN401  (hvac's)
+    ) -> None:
         super().__init__(**kwargs)
         self._redactor = redactor
         self._remaining = remaining
+        self._transport = transport
 
     def request(
         self,
@@ -141,7 +152,10 @@ class _Adapter(RawAdapter):  # type: ignore[misc]  # hvac is untyped
         if limit <= 0:
             raise SourceUnavailable("cannot reach the server: no time left")
 
+        sockets = Sockets()
+
         def send() -> Response | CredentialsError:
+            self._transport.track(sockets)
             try:
                 return self._send(method, url, headers, kwargs, limit)
             except CredentialsError as fault:
@@ -153,6 +167,9 @@ class _Adapter(RawAdapter):  # type: ignore[misc]  # hvac is untyped
             outcome = run_with_limit(send, limit)
         except TimeoutError:
             outcome = SourceUnavailable(f"cannot reach the server: no complete response within {limit:.3g} s")
+        finally:
+            # If it timed out, this ends the thread, which would otherwise read on for as long as the server likes.
+            sockets.close()
         if isinstance(outcome, CredentialsError):
             raise outcome
         return outcome
@@ -165,76 +182,22 @@ class _Adapter(RawAdapter):  # type: ignore[misc]  # hvac is untyped
             method, url, headers, raise_exception=False, **{**kwargs, "timeout": timeout, "stream": True}
         )
         with response:
-            body = bytearray()
-            for chunk in response.iter_content(64 * 1024):
-                body += chunk
-                if len(body) > _MAX_BODY:
-                    raise CredentialsError(f"{self.step}: response larger than {_MAX_BODY // 1024**2} MiB")
+            body = self._read_body(response)
         # No request is sent twice, so none may use a connection that the server is about to close.
         self.session.close()
-        return Response(response.status_code, response.url, response.headers.get("Location", ""), bytes(body))
+        return Response(response.status_code, response.url, response.headers.get("Location", ""), body)
 
-
-class _Transport(HTTPAdapter):
-    """requests' transport with one TLS context for servers and another for proxies.
-
-    requests uses the server's CA for the proxy's handshake too, and `ca=` is for the server only.
-    """
-
-    def __init__(self, server_context: ssl.SSLContext, proxy_context: ssl.SSLContext) -> None:
-        self._server_context = server_context
-        self._proxy_context = proxy_context
-        super().__init__()
-
-    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **kwargs: Any) -> None:  # noqa: ANN401, FBT001, FBT002  (requests')
-        super().init_poolmanager(connections, maxsize, block, **kwargs, ssl_context=self._server_context)
-
-    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:  # noqa: ANN401  (requests')
-        return super().proxy_manager_for(
-            proxy, **kwargs, ssl_context=self._server_context, proxy_ssl_context=self._proxy_context
-        )
-
-    def build_connection_pool_key_attributes(self, request: Any, verify: Any, cert: Any = None) -> Any:  # noqa: ANN401  (requests')
-        host, _ = super().build_connection_pool_key_attributes(request, verify, cert)
-        return host, {}
-
-    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:  # noqa: ANN401, ARG002  (requests')
-        conn.cert_reqs = "CERT_REQUIRED"
-
-
-def _http_session(location: VaultUrl, ca_bundle: str) -> requests.Session:
-    """A session that depends on the location alone. Raises CredentialsError for an invalid `ca=`."""
-    system_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    try:
-        system_context.load_verify_locations(cafile=ca_bundle)
-    except OSError as error:
-        raise CredentialsError(f"cannot read the system's CA bundle: {ca_bundle}") from error
-    session = requests.Session()
-    session.trust_env = False
-    session.headers["User-Agent"] = "publish"
-    session.proxies = {"http": location.proxy, "https": location.proxy} if location.proxy else {}
-    transport = _Transport(system_context if location.ca is None else _ca_context(location.ca), system_context)
-    session.mount("http://", transport)
-    session.mount("https://", transport)
-    return session
-
-
-def _ca_context(path: bytes) -> ssl.SSLContext:
-    """A context that trusts the certificates of a PEM file and no other, be they roots or intermediates."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    try:
-        # ASCII, because OpenSSL takes nothing else; comments between certificates may. Python refuses an empty text.
-        pem = read_regular_file(path, _MAX_CA_FILE).decode("ascii", "ignore") + "\n"
-        context.load_verify_locations(cadata=pem)
-    except ssl.SSLError as error:
-        reason = error.reason or "no certificate in it"
-        raise CredentialsError(f"the file of ca= is not a list of PEM certificates: {reason}") from None
-    except OSError as error:
-        raise CredentialsError(f"cannot read the file of ca=: {error.strerror}") from error
-    except ValueError as error:
-        raise CredentialsError(f"cannot use the file of ca=: {error}") from None
-    return context
+    def _read_body(self, response: requests.Response) -> bytes:
+        encoding = response.headers.get("Content-Encoding", "identity")
+        if encoding.lower() != "identity":
+            raise CredentialsError(f"{self.step}: the response is compressed: {self._redactor.redact(encoding, 64)}")
+        limit = _MAX_BODY if response.status_code == _OK else _MAX_ERROR
+        body = bytearray()
+        for chunk in response.raw.stream(_CHUNK_SIZE, decode_content=False):
+            body += chunk
+            if len(body) > limit:
+                raise CredentialsError(f"{self.step}: response larger than {limit // 1024} KiB")
+        return bytes(body)
 
 
 def _host_port(origin: Origin) -> tuple[str, str, int]:

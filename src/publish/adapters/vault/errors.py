@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Callable
 
 import requests
-from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProtocolError, ProxyError
 
 from publish.adapters._io import causes
 from publish.domain.errors import CredentialsError, SourceUnavailable
@@ -78,5 +78,5 @@ _TABLE: tuple[tuple[type[BaseException], Callable[[BaseException, str], Credenti
     (ssl.SSLError, _tls_error),
     (ProxyError, _refused_by_proxy),
     (requests.ConnectionError, _connection_lost),
-    (requests.exceptions.ChunkedEncodingError, _connection_lost),
+    (ProtocolError, _connection_lost),
 )

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from publish.cli.verbs.common import Verb
 
-NAMES = ("resolve", "watch", "publish", "prune", "verify", "probe")
+NAMES = ("begin", "resolve", "watch", "publish", "prune", "verify", "probe")
 
 
 def load(name: str) -> Verb:

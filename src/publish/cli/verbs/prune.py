@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from publish.cli import backends
 from publish.cli.goflag import Flag, boolean, positive
 from publish.cli.verbs.common import CHECKPOINT, EXIT_FAILURE, EXIT_OK, S3_FLAGS, VERIFY, Invocation, Verb
 from publish.cli.verdicts import save_checker
+from publish.domain.executions import resumed_by_newest
 from publish.domain.prune import Guards, prune, prune_dry_run
 from publish.domain.retention import Policy
 
@@ -26,7 +29,8 @@ def run(invocation: Invocation) -> int:
     policy, dry_run, verify = Policy(line[KEEP], line.get(KEEP_EVERY)), line[DRY_RUN], line[VERIFY]
 
     def work(opened: OpenRoot) -> bool:
-        guards = Guards(is_whole=save_checker(invocation, opened).is_whole) if verify else Guards()
+        is_whole = save_checker(invocation, opened).is_whole if verify else None
+        guards = Guards(partial(resumed_by_newest, opened.store), is_whole)
         if dry_run:
             prune_dry_run(opened.store, opened.reporter, policy, opened.parallel, guards)
             return True

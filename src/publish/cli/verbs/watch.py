@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from functools import partial
+from textwrap import wrap
+from time import monotonic, sleep
 
 from publish.cli import backends
+from publish.cli.framework_flags import FRAMEWORK_FLAGS, chosen_framework
 from publish.cli.goflag import Flag, duration, path
 from publish.cli.signals import StopSignal
 from publish.cli.verbs.common import (
@@ -14,6 +17,7 @@ from publish.cli.verbs.common import (
     EPOCH,
     EXIT_OK,
     PROXY,
+    SYNC,
     TIMEOUT,
     VERIFY,
     Invocation,
@@ -22,25 +26,20 @@ from publish.cli.verbs.common import (
     positional,
 )
 from publish.domain.entry import RESERVED, overlap, to_text
-from publish.domain.errors import ConfigError, UsageError
-from publish.domain.frameworks import FRAMEWORKS, Framework
+from publish.domain.errors import ConfigError, PublishError
+from publish.domain.frameworks import FRAMEWORKS
+from publish.domain.recognition import Recogniser
 from publish.domain.watch import Watcher
+from publish.domain.watch_notes import WatchNotes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from publish.cli.backends import OpenRoot
+    from publish.cli.deadline import Deadline
 
 
-def _framework(value: str) -> Framework:
-    framework = FRAMEWORKS.get(value)
-    if framework is None:
-        raise UsageError(f"expected {' or '.join(FRAMEWORKS)}: {value}")
-    return framework
-
-
-FRAMEWORK = Flag("framework", _framework, "|".join(FRAMEWORKS), "the framework that writes the saves", required=True)
 INTERVAL = Flag("interval", duration, "DURATION", "how long to wait between two scans", default="10s")
 SCAN_TIMEOUT = Flag(
     TIMEOUT.name,
@@ -51,10 +50,15 @@ SCAN_TIMEOUT = Flag(
 )
 
 
+# In seconds: how long after the last scan a save that still changes gets another look.
+_LAST_SETTLE = 2.0
+_HELP_WIDTH = 100
+
+
 def run(invocation: Invocation) -> int:
     """Publishes saves until a signal asks it to stop; then finishes its scan and scans once more (watch.6)."""
     line = invocation.line
-    framework, interval, epoch, verify = line[FRAMEWORK], line[INTERVAL], line[EPOCH], line[VERIFY]
+    framework, interval, epoch, verify = chosen_framework(line), line[INTERVAL], line[EPOCH], line[VERIFY]
     saves = positional("SAVES", path, line.positionals[0]) if line.positionals else None
     attempt = b"" if saves else attempt_name(line)
 
@@ -63,8 +67,27 @@ def run(invocation: Invocation) -> int:
     deadline = prepared.deadline
     opened = deadline.run(prepared.open)
     folder = _saves_folder(opened, saves or opened.root.render(b"exec/" + attempt))
+    if not saves and opened.store.real_path(folder) not in (folder, None):
+        raise ConfigError(
+            "the folder of this execution is reached through a symbolic link (give SAVES if that is meant): "
+            f"{to_text(opened.root.render(folder))}"
+        )
     find_flaw = _flaw_finder(opened) if verify else lambda _path: ""
-    watcher = Watcher(opened.store, opened.reporter, opened.root, framework, folder, epoch, find_flaw)
+    watcher = Watcher(opened.store, opened.reporter, opened.root, framework, folder, epoch, find_flaw, sync=line[SYNC])
+    recogniser = Recogniser(opened.store, opened.root, FRAMEWORKS, framework, folder)
+    notes = WatchNotes(opened.reporter, recogniser, opened.root, framework, folder, monotonic())
+    notes.begin(epoch, interval)
+    try:
+        _watch(watcher, notes, opened, deadline, stop, interval)
+    except PublishError:
+        notes.failed(watcher.published)
+        raise
+    return EXIT_OK
+
+
+def _watch(
+    watcher: Watcher, notes: WatchNotes, opened: OpenRoot, deadline: Deadline, stop: StopSignal, interval: float
+) -> None:
     deadline.run(watcher.begin)
     while True:
         is_last = stop.requested
@@ -73,9 +96,14 @@ def run(invocation: Invocation) -> int:
         began = monotonic()
         deadline.restart()
         opened.store.restart()
-        deadline.run(watcher.scan)
+        scan = deadline.run(watcher.scan)
         if is_last:
-            return EXIT_OK
+            if watcher.is_settling:
+                sleep(min(interval, _LAST_SETTLE))
+                scan = deadline.run(watcher.scan)
+            deadline.run(partial(notes.end, scan, "stopped by a signal", watcher.published))
+            return
+        deadline.run(partial(notes.after_scan, scan, monotonic()))
         stop.wait(began + interval - monotonic())
 
 
@@ -101,6 +129,21 @@ def _saves_folder(opened: OpenRoot, saves: bytes) -> bytes:
     return folder
 
 
+def _rows() -> list[str]:
+    """A line for each framework of the table: its name and how its saves are called."""
+    width = max(map(len, FRAMEWORKS))
+    return [
+        line
+        for name, framework in FRAMEWORKS.items()
+        for line in wrap(
+            ", ".join(framework.forms),
+            _HELP_WIDTH,
+            initial_indent=f"  {name:{width}}  ",
+            subsequent_indent=" " * (width + 4),
+        )
+    ]
+
+
 VERB = Verb(
     "watch",
     run,
@@ -110,10 +153,12 @@ VERB = Verb(
         "exec/ATTEMPT in the root) and publishes each complete one once, in step order. On SIGTERM or SIGINT it",
         "finishes its scan, scans once more and ends; a second signal ends it at once.",
         "",
-        "With -framework hf a save is a folder checkpoint-<step> whose trainer_state.json is whole; with dcp a",
-        "folder such as step-<step>, iter_<step>, epoch=<n>-step=<step>.ckpt or <step> with a .metadata in it.",
+        "It recognises these saves:",
+        *_rows(),
+        "and with -framework marker whatever -folder and -marker describe. docs/frameworks.md says when each is",
+        "complete.",
     ),
-    (CHECKPOINT, FRAMEWORK, INTERVAL, EPOCH, ATTEMPT, VERIFY, CREDS, PROXY, SCAN_TIMEOUT),
+    (CHECKPOINT, *FRAMEWORK_FLAGS, INTERVAL, EPOCH, ATTEMPT, VERIFY, SYNC, CREDS, PROXY, SCAN_TIMEOUT),
     "publish watch -checkpoint /data/run-7 -framework hf -epoch 4 -attempt try-4 &",
     positionals=("[SAVES]",),
     success="a signal told it to stop, and the last scan was clean",
