@@ -27,12 +27,6 @@ ODD = [
 ]
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    (tmp_path / "root").mkdir()
-    return tmp_path / "root"
-
-
 def publish(root: Path, epoch: int, step: int) -> Path:
     save = root / f"exec/a/step-{step}"
     save.mkdir(parents=True)

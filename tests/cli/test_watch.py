@@ -208,6 +208,32 @@ def test_a_name_in_the_log_that_does_not_parse_ends_it_at_its_start(root: Path) 
     assert "foreign" in result.notes[0]
 
 
+def test_it_says_what_it_watches_and_what_it_leaves(root: Path) -> None:
+    """watch.8"""
+    save(root, 1)
+    save(root, 2, '{"global_step": 2')
+    save(root, 3, "")
+    with start(*line(root, "-interval", "1h")) as process:
+        assert b"step 1, " in said(process)
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+    lack = "trainer_state.json is cut off"
+    assert err.decode().splitlines() == [
+        f"publish: watch: watching {root}/exec/a for saves of hf (checkpoint-N), epoch 3, every 3600s",
+        "publish: watch: stopped by a signal: published 1 save",
+        f"publish: watch: 2 saves are not complete, the newest is {root}/exec/a/checkpoint-3: {lack}",
+    ]
+
+
+def test_a_watch_that_an_error_ends_says_how_far_it_came(root: Path) -> None:
+    """watch.8"""
+    save(root, 1)
+    save(root, 2, "[]")
+    err = run(*line(root)).err.decode().splitlines()
+    assert err[1] == "publish: watch: ended by an error: published 1 save"
+    assert len(err) == 3
+
+
 def test_saves_that_are_not_there_yet_are_awaited(root: Path) -> None:
     """watch.1"""
     (root / "exec/a").rmdir()

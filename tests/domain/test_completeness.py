@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from publish.domain import dcp_metadata
 from publish.domain.completeness import lack
 from publish.domain.errors import FormatError
 from publish.domain.frameworks import FRAMEWORKS
@@ -159,6 +160,14 @@ def test_a_distributed_checkpoint_has_every_byte_that_its_metadata_names() -> No
     assert lack(store_with({**files, ".metadata": metadata[:-5]}), layout, SAVE) == (
         f".metadata is not readable: cut off: {len(metadata) - 5} bytes"
     )
+
+
+def test_metadata_that_is_too_long_to_be_read_is_complete_when_it_is_not_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """watch.2: its size is bounded by what a scan may cost."""
+    monkeypatch.setattr(dcp_metadata, "MAX_BYTES", 10)
+    layout = layout_of(Need(b".metadata", Check.DCP))
+    assert lack(store_with({".metadata": b"x" * 11}), layout, SAVE) is None
+    assert lack(store_with({".metadata": b"x" * 10}), layout, SAVE)
 
 
 def test_an_index_needs_every_file_that_it_names_whole() -> None:

@@ -24,7 +24,20 @@ _DESCRIPTOR = re.compile(r"(\d+|AT_FDCWD)<((?:\\x[0-9a-f]{2})*)(?:\(deleted\))?>
 def record(command: Sequence[str | Path], saves: Path, scratch: Path, env: Mapping[str, str]) -> list[Operation]:
     """Runs the command, which must succeed, and returns what it did in `saves`, an empty folder."""
     trace = scratch / "strace.txt"
-    words = ["strace", "-f", "-y", "-xx", "-s", str(1 << 26), "-e", f"trace={CALLS}", "-o", trace, *command]
+    words = [
+        "strace",
+        "-f",
+        "--seccomp-bpf",
+        "-y",
+        "-xx",
+        "-s",
+        str(1 << 26),
+        "-e",
+        f"trace={CALLS}",
+        "-o",
+        trace,
+        *command,
+    ]
     subprocess.run(words, env=dict(env), check=True, timeout=300)
     model = _Filesystem(os.fsencode(saves.resolve()))
     with trace.open() as lines:

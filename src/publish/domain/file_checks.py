@@ -72,10 +72,7 @@ def _zip(store: Store, path: bytes, size: int) -> str | None:
 
 
 def _index(store: Store, path: bytes, sizes: Sizes) -> str | None:
-    content = store.read(path, MAX_BYTES + 1)
-    if content is None:
-        return ABSENT
-    named = weight_index.shards(content)
+    named = weight_index.shards(store.read(path, MAX_BYTES + 1) or b"")
     if not isinstance(named, frozenset):
         return f"is {named}" if named else "has no weight_map"
     for name in sorted(named):
@@ -96,9 +93,8 @@ def _safetensors(store: Store, path: bytes, sizes: Sizes) -> str | None:
 
 
 def _dcp(store: Store, path: bytes, sizes: Sizes) -> str | None:
-    content = store.read(path, dcp_metadata.MAX_BYTES + 1)
-    if content is None:
-        return ABSENT
+    content = store.read(path, dcp_metadata.MAX_BYTES + 1) or b""
+    # A longer one is not read: that it is not empty has to do.
     if len(content) > dcp_metadata.MAX_BYTES:
         return None
     for name, end in sorted(dcp_metadata.file_ends(content).items()):

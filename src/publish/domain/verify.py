@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from publish.domain.entry import Entry
 from publish.domain.errors import ConfigError
@@ -40,18 +40,23 @@ class SaveChecker:
         return self._whole[path]
 
 
-def latest_whole(store: Store, checker: SaveChecker) -> Entry | None:
-    """The newest publication whose save is whole; None if nothing is published.
+def newest_whole(log: Collection[Entry], checker: SaveChecker) -> Entry | None:
+    """The newest publication of a log whose save is whole; None if nothing is published.
 
     Raises ConfigError if there are publications and the save of none is whole.
     """
-    published = sorted(entries(store, Namespace.PUB), reverse=True)
+    published = sorted(log, reverse=True)
     for entry in published:
         if checker.is_whole(entry.path):
             return entry
     if published:
         raise ConfigError(f"none of the published saves is whole: {len(published)}")
     return None
+
+
+def latest_whole(store: Store, checker: SaveChecker) -> Entry | None:
+    """As `newest_whole`, of what is published now."""
+    return newest_whole(list(entries(store, Namespace.PUB)), checker)
 
 
 class RepeatedChecker:

@@ -29,45 +29,52 @@ class WatchNotes:
         self._framework = framework
         self._saves = saves
         self._started = started
-        self._said: set[str] = set()
         self._newest: bytes | None = None
         self._newest_since = started
+        # What was said, or looked into in vain: at each scan anew it would cost requests.
+        self._done: set[tuple[str, bytes]] = set()
 
     def begin(self, epoch: int, interval: float) -> None:
         """What is watched, and how."""
-        self._note(
+        self._report.note(
             f"watching {self._text(self._saves)} for saves of {self._framework.name} "
             f"({', '.join(self._framework.forms)}), epoch {epoch}, every {interval:g}s"
         )
 
     def after_scan(self, scan: Scan, now: float) -> None:
         """Says what keeps saves from being published, once it has done so for a while."""
-        if scan.saves == 0 and now - self._started >= FIRST_NOTE:
-            self._note(self._recogniser.describe_no_saves())
+        if scan.saves == 0 and now - self._started >= FIRST_NOTE and self._is_first("no saves"):
+            self._report.note(self._recogniser.describe_no_saves())
         newest = scan.incomplete[-1] if scan.incomplete else None
         if newest is None or newest.save.path != self._newest:
             self._newest = newest.save.path if newest else None
             self._newest_since = now
             return
-        waited = now - self._newest_since
-        if waited >= FIRST_NOTE and (hint := self._recogniser.other_framework([newest.save.path])):
-            self._note(f"{self._text(newest.save.path)} is not complete: {newest.lack}; {hint}")
-        if waited >= STALLED:
-            self._note(f"{self._text(newest.save.path)} has not become complete for 30 minutes: {newest.lack}")
+        path, waited = newest.save.path, now - self._newest_since
+        looks = waited >= FIRST_NOTE and self._is_first("other framework", path)
+        if looks and (hint := self._recogniser.other_framework([path])):
+            self._report.note(f"{self._text(path)} is not complete: {newest.lack}; {hint}")
+        if waited >= STALLED and self._is_first("stalled", path):
+            self._report.note(f"{self._text(path)} has not become complete for 30 minutes: {newest.lack}")
+
+    def _is_first(self, what: str, path: bytes = b"") -> bool:
+        if (what, path) in self._done:
+            return False
+        self._done.add((what, path))
+        return True
 
     def end(self, scan: Scan, reason: str, published: int) -> None:
         """Why the watch ended, how many saves it published, and what it leaves unpublished."""
-        self._note(f"{reason}: published {published} {_saves(published)}")
+        self._report.note(f"{reason}: published {published} {_saves(published)}")
         if scan.saves == 0:
-            self._said.clear()
-            self._note(self._recogniser.describe_no_saves(ended=True))
+            self._report.note(self._recogniser.describe_no_saves(ended=True))
         if scan.incomplete:
             hint = self._recogniser.other_framework([scan.incomplete[-1].save.path])
-            self._note("; ".join([self._describe(scan.incomplete), *([hint] if hint else [])]))
+            self._report.note("; ".join([self._describe(scan.incomplete), *([hint] if hint else [])]))
 
     def failed(self, published: int) -> None:
         """An error, which is printed next, ends the watch."""
-        self._note(f"ended by an error: published {published} {_saves(published)}")
+        self._report.note(f"ended by an error: published {published} {_saves(published)}")
 
     def _describe(self, incomplete: Sequence[Incomplete]) -> str:
         count = len(incomplete)
@@ -80,11 +87,6 @@ class WatchNotes:
 
     def _text(self, path: bytes) -> str:
         return to_text(self._root.render(path))
-
-    def _note(self, line: str) -> None:
-        if line not in self._said:
-            self._said.add(line)
-            self._report.note(line)
 
 
 def _saves(count: int) -> str:

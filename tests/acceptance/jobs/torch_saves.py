@@ -10,6 +10,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,43 @@ def deepspeed(saves: Path) -> None:
         engine.save_checkpoint(str(saves), tag=f"global_step{step}", client_state={})
         if dist.get_rank() == 0:
             (saves / f"global_step{step}" / "metric.json").write_text(json.dumps({"metric": None}))
+
+
+class _TrainModule:
+    """The part of OLMo-core's trainer that its checkpointer asks for a state."""
+
+    def state_dict_to_save(self) -> dict[str, Any]:
+        return {"model": model().state_dict()}
+
+
+def olmo(saves: Path) -> None:
+    """OLMo-core's checkpointer: the first save in the foreground, the second one in the background."""
+    from olmo_core.train.checkpoint import Checkpointer
+
+    checkpointer = Checkpointer(saves.parent / "work", process_group=dist.new_group(backend="gloo"))
+    first, second = STEPS
+    checkpointer.save(saves / f"step{first}", _TrainModule(), {"global_step": first})
+    checkpointer.save_async(saves / f"step{second}", _TrainModule(), {"global_step": second}).result()
+    # The mark is written in a callback of the future.
+    while not (saves / f"step{second}" / ".metadata.json").exists():
+        time.sleep(0.01)
+    dist.barrier()
+
+
+def automodel(saves: Path) -> None:
+    """NeMo Automodel's checkpoint lifecycle, with the files of a recipe between its reservation and its publication."""
+    from nemo_automodel.components.checkpoint.config import CheckpointingConfig
+    from nemo_automodel.components.checkpoint.lifecycle import CheckpointLifecycle
+
+    lifecycle = CheckpointLifecycle(CheckpointingConfig(checkpoint_dir=saves))
+    for step in STEPS:
+        save = saves / f"epoch_0_step_{step}"
+        lifecycle.reserve(str(save))
+        torch.save(model().state_dict(), save / f"rank_{dist.get_rank()}.pt")
+        if dist.get_rank() == 0:
+            (save / "config.yaml").write_text("seed: 1\n")
+        dist.barrier()
+        lifecycle.publish(str(save), best_val_metric=None, metric_key=None)
 
 
 RANKS = {"lightning": 1}

@@ -27,6 +27,7 @@ from publish.adapters.s3.responses import (
     IncompleteResponse,
     Listing,
     parse_listing,
+    parse_time,
     require_created,
     require_length,
     require_object,
@@ -43,7 +44,7 @@ from publish.domain.errors import (
     PublishError,
     StoreFault,
 )
-from publish.domain.ports import FilesPage, Namespace, Page, Removal, SavedFile
+from publish.domain.ports import FilesPage, LoggedName, LogPage, Namespace, Page, Removal, SavedFile
 from publish.domain.root import S3Root
 
 if TYPE_CHECKING:
@@ -87,6 +88,17 @@ class S3Store:
         listed = self._list(folder, token)
         start = len(folder)
         return Page([key[start:].encode() for key in listed.keys if key != folder], listed.next_token)
+
+    def list_log(self, token: str | None) -> LogPage:
+        """The listing's own times: no request more than `list_entries`."""
+        folder = f"{self._base}pub/"
+        listed = self._list(folder, token)
+        names = [
+            LoggedName(item["Key"][len(folder) :].encode(), parse_time(item.get("LastModified", "")))
+            for item in listed.objects
+            if item["Key"] != folder
+        ]
+        return LogPage(names, listed.next_token)
 
     def check_name_length(self, name: bytes) -> None:
         """The limit is on the key's bytes (AWS, "Creating object key names")."""

@@ -10,18 +10,19 @@ from publish.cli.verbs.common import (
     EPOCH,
     EXIT_OK,
     S3_FLAGS,
+    VERIFY,
     Invocation,
     Verb,
     attempt_name,
 )
-from publish.domain.begin import Wishes, begin
+from publish.domain.begin import Wishes, begin, latest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from publish.cli.backends import OpenRoot
-    from publish.cli.goflag import CommandLine
+    from publish.domain.begin import Choose
     from publish.domain.executions import Execution
     from publish.domain.root import Root
 
@@ -34,7 +35,7 @@ _SAFE_IN_SHELL = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 def run(invocation: Invocation) -> int:
     """Prints what this attempt begins with. Raises PublishError."""
     as_json = invocation.line[JSON]
-    work = beginning(invocation.line)
+    work = beginning(invocation, verify=invocation.line[VERIFY])
 
     def answer(opened: OpenRoot) -> bytes:
         execution = work(opened)
@@ -44,20 +45,25 @@ def run(invocation: Invocation) -> int:
     return EXIT_OK
 
 
-def beginning(line: CommandLine) -> Callable[[OpenRoot], Execution]:
+def beginning(invocation: Invocation, *, verify: bool) -> Callable[[OpenRoot], Execution]:
     """What begins an execution on a root. Raises UsageError before any root is looked at (cli.6)."""
+    line = invocation.line
     attempt = backends.fresh_name() if line.get(ATTEMPT) is None else attempt_name(line)
     epoch, save = line.get(EPOCH), line.get(FROM)
 
     def begin_on(opened: OpenRoot) -> Execution:
-        return begin(opened.store, attempt, Wishes(epoch, None if save is None else opened.locate(save)))
+        wishes = Wishes(epoch, None if save is None else opened.locate(save))
+        return begin(opened.store, attempt, wishes, _whole_only(invocation, opened) if verify else latest_of)
 
     return begin_on
 
 
-def saves_folder(root: Root, execution: Execution) -> bytes:
-    """Where the execution writes its saves, as resolve prints a save."""
-    return root.render(b"exec/" + execution.attempt)
+def _whole_only(invocation: Invocation, opened: OpenRoot) -> Choose:
+    from publish.cli.verdicts import save_checker  # start-up: only with -verify
+    from publish.domain.verify import newest_whole
+
+    checker = save_checker(invocation, opened)
+    return lambda log: newest_whole(log, checker)
 
 
 def variables(root: Root, execution: Execution) -> Mapping[bytes, bytes]:
@@ -66,7 +72,7 @@ def variables(root: Root, execution: Execution) -> Mapping[bytes, bytes]:
         b"DISPATCH_EPOCH": b"%d" % execution.epoch,
         b"DISPATCH_ATTEMPT": execution.attempt,
         b"DISPATCH_RESUME": root.render(execution.resume.path) if execution.resume else b"",
-        b"DISPATCH_SAVES": saves_folder(root, execution),
+        b"DISPATCH_SAVES": root.render(b"exec/" + execution.attempt),
     }
 
 
@@ -103,9 +109,10 @@ VERB = Verb(
         "Prints four shell assignments: DISPATCH_EPOCH, DISPATCH_ATTEMPT, DISPATCH_RESUME (the save to resume from;",
         "empty: start from step 0) and DISPATCH_SAVES (the folder to save in). Every call with the same attempt gives",
         "the same answer, on any node, at any time: let each execution have an attempt of its own, and each of its",
-        "nodes the same one. Without one, every call is an execution of its own.",
+        "nodes the same one. Without one, every call is an execution of its own. With -verify it resumes from the",
+        "newest save that is whole, names each newer one that is not, and fails if none is.",
     ),
-    (CHECKPOINT, ATTEMPT, EPOCH, FROM, JSON, *S3_FLAGS),
+    (CHECKPOINT, ATTEMPT, EPOCH, FROM, VERIFY, JSON, *S3_FLAGS),
     'eval "$(publish begin -checkpoint /data/run-7 -attempt "$SLURM_JOB_ID-$SLURM_RESTART_COUNT")"',
     success="the execution has begun, now or before",
 )

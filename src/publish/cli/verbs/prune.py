@@ -6,7 +6,7 @@ from functools import partial
 
 from publish.cli import backends
 from publish.cli.goflag import Flag, boolean, positive
-from publish.cli.verbs.common import CHECKPOINT, EXIT_FAILURE, EXIT_OK, S3_FLAGS, VERIFY, Invocation, Verb
+from publish.cli.verbs.common import CHECKPOINT, EXIT_FAILURE, EXIT_OK, KEEP_EVERY, S3_FLAGS, VERIFY, Invocation, Verb
 from publish.cli.verdicts import save_checker
 from publish.domain.executions import resumed_by_newest
 from publish.domain.prune import Guards, prune, prune_dry_run
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from publish.cli.backends import OpenRoot
 
 KEEP = Flag("keep", positive, "N", "how many of the latest publications to keep, at least 1", default="3")
-KEEP_EVERY = Flag("keep-every", positive, "N", "also keep every publication whose step is a multiple of N")
 DRY_RUN = Flag(
     "dry-run", boolean, "", "print what would be removed and why the rest stays; change nothing", default="false"
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from textwrap import wrap
-from time import monotonic, sleep
+from time import monotonic
 
 from publish.cli import backends
 from publish.cli.framework_flags import FRAMEWORK_FLAGS, chosen_framework
-from publish.cli.goflag import Flag, duration, path
+from publish.cli.goflag import Flag, duration, path, positive
+from publish.cli.messages import describe
 from publish.cli.signals import StopSignal
 from publish.cli.verbs.common import (
     ATTEMPT,
@@ -16,6 +17,7 @@ from publish.cli.verbs.common import (
     CREDS,
     EPOCH,
     EXIT_OK,
+    KEEP_EVERY,
     PROXY,
     SYNC,
     TIMEOUT,
@@ -25,10 +27,14 @@ from publish.cli.verbs.common import (
     attempt_name,
     positional,
 )
+from publish.cli.watching import Watching
 from publish.domain.entry import RESERVED, overlap, to_text
-from publish.domain.errors import ConfigError, PublishError
+from publish.domain.errors import ConfigError, PublishError, UsageError
+from publish.domain.executions import resumed_by_newest
 from publish.domain.frameworks import FRAMEWORKS
+from publish.domain.prune import Guards, prune
 from publish.domain.recognition import Recogniser
+from publish.domain.retention import Policy
 from publish.domain.watch import Watcher
 from publish.domain.watch_notes import WatchNotes
 
@@ -50,61 +56,66 @@ SCAN_TIMEOUT = Flag(
 )
 
 
-# In seconds: how long after the last scan a save that still changes gets another look.
-_LAST_SETTLE = 2.0
+KEEP = Flag(
+    "keep",
+    positive,
+    "N",
+    "prune after a scan that published something, and keep the N latest publications",
+)
 _HELP_WIDTH = 100
+
+
+class Watch:
+    """What a command line says of a watch. `run` has one, too."""
+
+    def __init__(self, invocation: Invocation, *, verify: bool) -> None:
+        """Raises UsageError."""
+        line = invocation.line
+        self._invocation = invocation
+        self._framework = chosen_framework(line)
+        self._interval = line[INTERVAL]
+        self._verify = verify
+        self._sync = line[SYNC]
+        keep, keep_every = line.get(KEEP), line.get(KEEP_EVERY)
+        if keep is None and keep_every is not None:
+            raise UsageError(f"-{KEEP_EVERY.name} needs -{KEEP.name}")
+        self._policy = None if keep is None else Policy(keep, keep_every)
+
+    def on(self, opened: OpenRoot, deadline: Deadline, folder: bytes, epoch: int) -> Watching:
+        """The watch of `folder`, relative to the root. Raises ConfigError."""
+        find_flaw = _flaw_finder(opened) if self._verify else lambda _path: ""
+        watcher = Watcher(
+            opened.store, opened.reporter, opened.root, self._framework, folder, epoch, find_flaw, sync=self._sync
+        )
+        recogniser = Recogniser(opened.store, opened.root, FRAMEWORKS, self._framework, folder)
+        notes = WatchNotes(opened.reporter, recogniser, opened.root, self._framework, folder, monotonic())
+        notes.begin(epoch, self._interval)
+        tidy = None if self._policy is None else partial(self._prune, opened, self._policy)
+        return Watching(watcher, notes, opened, deadline, self._interval, tidy)
+
+    def _prune(self, opened: OpenRoot, policy: Policy) -> None:
+        """A prune that fails is reported, and the watch goes on (watch.10)."""
+        guards = Guards(partial(resumed_by_newest, opened.store))
+        try:
+            prune(opened.store, opened.reporter, policy, opened.parallel, guards)
+        except PublishError as fault:
+            for text in describe(self._invocation, fault):
+                self._invocation.output.log(f"prune: {text}")
 
 
 def run(invocation: Invocation) -> int:
     """Publishes saves until a signal asks it to stop; then finishes its scan and scans once more (watch.6)."""
     line = invocation.line
-    framework, interval, epoch, verify = chosen_framework(line), line[INTERVAL], line[EPOCH], line[VERIFY]
+    watch, epoch = Watch(invocation, verify=line[VERIFY]), line[EPOCH]
     saves = positional("SAVES", path, line.positionals[0]) if line.positionals else None
     attempt = b"" if saves else attempt_name(line)
 
     stop = StopSignal()
     prepared = backends.prepare(invocation, long_running=True)
-    deadline = prepared.deadline
-    opened = deadline.run(prepared.open)
-    folder = _saves_folder(opened, saves or opened.root.render(b"exec/" + attempt))
-    if not saves and opened.store.real_path(folder) not in (folder, None):
-        raise ConfigError(
-            "the folder of this execution is reached through a symbolic link (give SAVES if that is meant): "
-            f"{to_text(opened.root.render(folder))}"
-        )
-    find_flaw = _flaw_finder(opened) if verify else lambda _path: ""
-    watcher = Watcher(opened.store, opened.reporter, opened.root, framework, folder, epoch, find_flaw, sync=line[SYNC])
-    recogniser = Recogniser(opened.store, opened.root, FRAMEWORKS, framework, folder)
-    notes = WatchNotes(opened.reporter, recogniser, opened.root, framework, folder, monotonic())
-    notes.begin(epoch, interval)
-    try:
-        _watch(watcher, notes, opened, deadline, stop, interval)
-    except PublishError:
-        notes.failed(watcher.published)
-        raise
+    opened = prepared.deadline.run(prepared.open)
+    folder = _saves_folder(opened, saves) if saves else execution_folder(opened, attempt)
+    watch.on(opened, prepared.deadline, folder, epoch).run(stop, "stopped by a signal")
     return EXIT_OK
-
-
-def _watch(
-    watcher: Watcher, notes: WatchNotes, opened: OpenRoot, deadline: Deadline, stop: StopSignal, interval: float
-) -> None:
-    deadline.run(watcher.begin)
-    while True:
-        is_last = stop.requested
-        if is_last:
-            deadline.bind()
-        began = monotonic()
-        deadline.restart()
-        opened.store.restart()
-        scan = deadline.run(watcher.scan)
-        if is_last:
-            if watcher.is_settling:
-                sleep(min(interval, _LAST_SETTLE))
-                scan = deadline.run(watcher.scan)
-            deadline.run(partial(notes.end, scan, "stopped by a signal", watcher.published))
-            return
-        deadline.run(partial(notes.after_scan, scan, monotonic()))
-        stop.wait(began + interval - monotonic())
 
 
 def _flaw_finder(opened: OpenRoot) -> Callable[[bytes], str]:
@@ -118,6 +129,17 @@ def _flaw_finder(opened: OpenRoot) -> Callable[[bytes], str]:
         return "" if verdict.is_whole else describe_faults(verdict)
 
     return find_flaw
+
+
+def execution_folder(opened: OpenRoot, attempt: bytes) -> bytes:
+    """Where an execution saves, relative to the root. Raises ConfigError if a link leads there."""
+    folder = b"exec/" + attempt
+    if opened.store.real_path(folder) not in (folder, None):
+        raise ConfigError(
+            "the folder of this execution is reached through a symbolic link (give SAVES if that is meant): "
+            f"{to_text(opened.root.render(folder))}"
+        )
+    return folder
 
 
 def _saves_folder(opened: OpenRoot, saves: bytes) -> bytes:
@@ -158,7 +180,20 @@ VERB = Verb(
         "and with -framework marker whatever -folder and -marker describe. docs/frameworks.md says when each is",
         "complete.",
     ),
-    (CHECKPOINT, *FRAMEWORK_FLAGS, INTERVAL, EPOCH, ATTEMPT, VERIFY, SYNC, CREDS, PROXY, SCAN_TIMEOUT),
+    (
+        CHECKPOINT,
+        *FRAMEWORK_FLAGS,
+        INTERVAL,
+        EPOCH,
+        ATTEMPT,
+        VERIFY,
+        SYNC,
+        KEEP,
+        KEEP_EVERY,
+        CREDS,
+        PROXY,
+        SCAN_TIMEOUT,
+    ),
     "publish watch -checkpoint /data/run-7 -framework hf -epoch 4 -attempt try-4 &",
     positionals=("[SAVES]",),
     success="a signal told it to stop, and the last scan was clean",
