@@ -10,7 +10,6 @@ from itertools import groupby, islice
 
 from publish.domain.entry import Entry
 from publish.domain.errors import AlreadyExists, PermanentFault, StoreFault, SymlinkInPath
-from publish.domain.frameworks import MARKERS
 from publish.domain.ports import Namespace, ParallelMap, Report, Store
 from publish.domain.retention import PlannedRemoval
 
@@ -85,6 +84,8 @@ class Remover:
 
     def _remove_save(self, planned: PlannedRemoval) -> bool | SymlinkInPath | PermanentFault:
         """Whether the save existed, and is gone; or why it stays."""
+        from publish.domain.frameworks import MARKERS  # noqa: PLC0415  (start-up: most prunes remove nothing)
+
         try:
             removal = self._store.remove_tree(planned.path, MARKERS)
             found = removal.found
