@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from time import gmtime, strftime
 
 from publish.cli import backends
@@ -18,6 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from publish.cli.backends import OpenRoot
     from publish.domain.executions import Execution
+
+_MINUTE, _DAY = 60, 86400
 
 JSON = Flag("json", boolean, "", "print one JSON object a line", default="false")
 LAST = Flag("n", positive, "N", "print the last N publications only")
@@ -84,15 +87,22 @@ def _write_picture(file: bytes, log: list[Publication], executions: list[Executi
     }
     temporary = b"%s.%d.tmp" % (file, os.getpid())
     try:
-        with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as picture:
-            picture.write(draw(log, resumed, _day))
-        os.replace(temporary, file)
+        try:
+            with open(temporary, "w", encoding="utf-8") as picture:
+                picture.write(draw(log, resumed, _label))
+            os.replace(temporary, file)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
     except OSError as error:
         raise ConfigError(f"cannot write the picture ({error.strerror}): {to_text(file)}") from error
 
 
-def _day(seconds: float) -> str:
-    return strftime("%b %d %H:%M", gmtime(seconds))
+def _label(seconds: float, interval: float) -> str:
+    """A time in UTC, as exact as labels that are `interval` seconds apart need it."""
+    shape = "%b %d %H:%M:%S" if interval < _MINUTE else "%b %d %H:%M" if interval < _DAY else "%Y-%m-%d"
+    return strftime(shape, gmtime(seconds))
 
 
 VERB = Verb(
