@@ -5,19 +5,24 @@ The probe does not touch `pub/`. It removes what it wrote, also when a step fail
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from publish.domain.entry import Entry
 from publish.domain.errors import AlreadyExists, Conflict, PublishError, StoreFault, TimedOut, Unreachable
 from publish.domain.light_typing import NamedTuple, Protocol, TypeVar
 from publish.domain.listing import pages
-from publish.domain.ports import Namespace, Page, ParallelMap, Random
+from publish.domain.ports import Namespace, Page, Random
 
 T = TypeVar("T")
+In = TypeVar("In")
+Out = TypeVar("Out")
 
 # How many writers race for one name.
 WRITERS = 8
+# A store on which two of eight writers win every second race passes one round in two.
+ROUNDS = 5
 # In bytes; every object of the probe is shorter.
 _MAX_BODY = 1000
 _NOT_HONOURED = "the store does not honour conditional writes (If-None-Match: *)"
@@ -60,21 +65,28 @@ class _Writer(NamedTuple):
     accepted: bool
 
 
-def probe(retry: Retry, store: ProbeStore, random: Random, parallel: ParallelMap) -> None:
-    """Returns if the store can hold a log. `parallel` must run all racing writers at the same time.
+class Race(Protocol):
+    """Runs work on several items at the same moment."""
+
+    def __call__(self, prepare: Callable[[], object], work: Callable[[In], Out], items: Sequence[In], /) -> list[Out]:
+        """Results in the order of `items`. Each item has a thread that calls `prepare` before any calls `work`."""
+
+
+def probe(retry: Retry, store: ProbeStore, random: Random, race: Race) -> None:
+    """Returns if the store can hold a log.
 
     Raises ProbeFailed, or TimedOut, naming the step: write, read, conditional write, list, delete.
     """
-    _Probe(retry, store, parallel, random.token()).run()
+    _Probe(retry, store, race, random.token()).run()
 
 
 class _Probe:
-    def __init__(self, retry: Retry, store: ProbeStore, parallel: ParallelMap, token: str) -> None:
+    def __init__(self, retry: Retry, store: ProbeStore, race: Race, token: str) -> None:
         self._retry = retry
         self._store = store
-        self._parallel = parallel
+        self._race = race
         self._object = f"publish-probe-{token}".encode()
-        self._race = f"publish-probe-{token}-race".encode()
+        self._names = [f"publish-probe-{token}-race-{number}".encode() for number in range(ROUNDS)]
         self._body = f"written by publish probe {token}".encode()
 
     def run(self) -> None:
@@ -87,7 +99,7 @@ class _Probe:
             raise
 
     def _clean_up(self) -> None:
-        for path in (self._object, self._race):
+        for path in (self._object, *self._names):
             # The failure of the step is the one to report.
             with suppress(PublishError):
                 self._delete("delete", path)
@@ -103,31 +115,33 @@ class _Probe:
                 raise ProbeFailed("read back different data than was written")
         with _step("conditional write"):
             self._write_again()
-            self._race_for_one_name()
+            for name in self._names:
+                self._race_for(name)
         with _step("list"):
             for name in pages(self._list):
                 Entry.parse(name)
         with _step("delete"):
-            self._delete("delete", self._object)
-            self._delete("delete", self._race)
+            for path in (self._object, *self._names):
+                self._delete("delete", path)
 
     def _write_again(self) -> None:
         with suppress(AlreadyExists):
             self._put("conditional write", self._object, b"again: " + self._body, only_if_new=True)
             raise ProbeFailed(f"{_NOT_HONOURED}: it overwrote an existing object")
 
-    def _race_for_one_name(self) -> None:
+    def _race_for(self, name: bytes) -> None:
         bodies = [b"writer %d of the race, %s" % (number, self._body) for number in range(WRITERS)]
-        writers = list(self._parallel(self._write_in_race, bodies))
-        kept = self._read("conditional write", self._race)
+        # A connection that is only opened now comes too late to race.
+        writers = self._race(partial(self._read, "conditional write", name), partial(self._write_in_race, name), bodies)
+        kept = self._read("conditional write", name)
         # A writer whose first reply was lost is told that the name is taken, by its own object.
         winners = [writer for writer in writers if writer.accepted or writer.body == kept]
         if len(winners) != 1 or winners[0].body != kept:
             raise ProbeFailed(f"{_NOT_HONOURED} when writers race: {len(winners)} of {WRITERS} created the same name")
 
-    def _write_in_race(self, body: bytes) -> _Writer:
+    def _write_in_race(self, name: bytes, body: bytes) -> _Writer:
         try:
-            self._put("conditional write", self._race, body, only_if_new=True)
+            self._put("conditional write", name, body, only_if_new=True)
         except (AlreadyExists, Conflict):
             return _Writer(body, accepted=False)
         return _Writer(body, accepted=True)
