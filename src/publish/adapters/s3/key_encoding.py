@@ -32,8 +32,8 @@ _NOTHING = re.compile(r"(?!)")
 RAW = KeyEncoding("raw", str, _NOTHING)
 # `+` is a plus. A blank or a malformed escape would have been encoded.
 PERCENT = KeyEncoding("percent", unquote, re.compile(rf" |{_MALFORMED_ESCAPE.pattern}"))
-# `+` is a blank, so no blank is written as %20.
-FORM = KeyEncoding("form", unquote_plus, re.compile(rf" |%20|{_MALFORMED_ESCAPE.pattern}"))
+# `+` is a blank. SeaweedFS 4.48 writes a blank in the last part of a key so, and as %20 in the folders before it.
+FORM = KeyEncoding("form", unquote_plus, PERCENT.refuted_by)
 
 
 def is_our_prefix(echoed: str, prefix: str) -> bool:

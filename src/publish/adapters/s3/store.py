@@ -245,7 +245,8 @@ class S3Store:
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """Removes one page of objects, and with the last page the object at the path itself.
 
-        It is complete when a listing is empty: a store may answer a deletion that it did not do. If an object cannot be removed, removes all pages, because the next call would list it again.
+        It is complete when a listing is empty: a store may answer a deletion that it did not do (s3.4). If an object
+        cannot be removed, removes all pages, because the next call would list it again.
         """
         key = self._key(path)
         folder = key + "/"
