@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from time import gmtime, strftime
 
 from publish.cli import backends
@@ -88,6 +89,8 @@ def _write_picture(file: bytes, log: list[Publication], executions: list[Executi
             picture.write(draw(log, resumed, _day))
         os.replace(temporary, file)
     except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
         raise ConfigError(f"cannot write the picture ({error.strerror}): {to_text(file)}") from error
 
 
