@@ -156,8 +156,8 @@ def parse_listing(response: ListObjectsV2OutputTypeDef, prefix: str, token: str 
     objects: Any = response.get("Contents", ())
     keys = [_require(item, "Key") for item in objects]
     prefixes = [_require(item, "Prefix") for item in response.get("CommonPrefixes", ())]
-    token = response.get("NextContinuationToken") if response["IsTruncated"] else None
-    if response["IsTruncated"] and not token:
+    next_token = response.get("NextContinuationToken") if response["IsTruncated"] else None
+    if response["IsTruncated"] and not next_token:
         raise NotAnS3Response("the response has no NextContinuationToken")
     if next_token is not None and next_token == token:
         raise RepeatedToken(f"the store returned the same continuation token twice in a row: {token}")
