@@ -43,14 +43,14 @@ def main() -> None:
 
 def save(framework: str, saves: Path, step: int, weights: list[int], *, halt: bool) -> None:
     """Writes a save; with `halt` the first half of it, and does not return."""
-    content = json.dumps(weights).encode()
+    content = b"".join(weight.to_bytes(8, "little") for weight in weights)
     if framework == "hf":
         folder = saves / f"checkpoint-{step}"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "config.json").write_text(json.dumps({"model_type": "toy"}, indent=2) + "\n")
-        (folder / "model.safetensors").write_bytes(content)
+        (folder / "model.safetensors").write_bytes(safetensors_header(len(content)) + content)
         for name in ("training_args.bin", "optimizer.pt", "scheduler.pt", "rng_state.pth"):
-            (folder / name).write_bytes(os.urandom(1000))
+            (folder / name).write_bytes(b"\x80" + os.urandom(1000))  # as a pickle begins
         state = json.dumps(trainer_state(step), indent=2, sort_keys=True) + "\n"
         with (folder / "trainer_state.json").open("w") as marker:
             marker.write(state[: len(state) // 2])
@@ -63,7 +63,7 @@ def save(framework: str, saves: Path, step: int, weights: list[int], *, halt: bo
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "__0_0.distcp").write_bytes(content)
         (folder / "__1_0.distcp").write_bytes(os.urandom(1000))
-        (folder / ".metadata.tmp").write_bytes(b"where the pieces are")
+        (folder / ".metadata.tmp").write_bytes(b"{}")
         if halt:
             stand_still(step)
         (folder / ".metadata.tmp").rename(folder / ".metadata")
@@ -73,13 +73,20 @@ def load(framework: str, folder: Path) -> tuple[int, list[int]]:
     """The step and the weights of a save. A save that is not whole stops the run."""
     if framework == "hf":
         step = json.loads((folder / "trainer_state.json").read_text())["global_step"]
-        content = (folder / "model.safetensors").read_bytes()
+        content = (folder / "model.safetensors").read_bytes()[-8 * WEIGHTS :]
     else:
         if not (folder / ".metadata").is_file():
             sys.exit(f"trainer: not a whole save: {folder}")
         step = int(folder.name.removeprefix("step-"))
         content = (folder / "__0_0.distcp").read_bytes()
-    return step, json.loads(content)
+    return step, [int.from_bytes(content[at : at + 8], "little") for at in range(0, len(content), 8)]
+
+
+def safetensors_header(size: int) -> bytes:
+    """Of a file that holds one tensor of so many bytes (the length of the rest, then JSON)."""
+    tensor = {"weights": {"dtype": "U64", "shape": [size // 8], "data_offsets": [0, size]}}
+    header = json.dumps(tensor).encode()
+    return len(header).to_bytes(8, "little") + header
 
 
 def trainer_state(step: int) -> dict[str, object]:

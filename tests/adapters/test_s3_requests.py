@@ -10,6 +10,7 @@ from publish.adapters.s3.client import connect
 from publish.domain.errors import AlreadyExists, PermanentFault
 from publish.domain.ports import Namespace
 from publish.domain.root import S3Root
+from publish.domain.wholeness import check_save
 from tests.support.fault_proxy import Wire, answers, says
 from tests.support.moto_server import Moto
 from tests.support.s3_roots import BUNDLE, Place, make_place, paths_of, wire_to
@@ -267,3 +268,27 @@ def test_keys_in_a_listing_may_be_written_in_every_form_of_xml(store: S3Store, p
         wire.spoil("GET", answers(f"<ListBucketResult><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>"))
     assert store.list_entries(Namespace.PUB, None).names == [b"a"]
     assert store.list_entries(Namespace.PUB, None).names == [b"<Size>1</Size>"]
+
+
+def test_a_save_is_judged_by_one_listing_and_two_small_reads_of_a_large_file(
+    store: S3Store, place: Place, wire: Wire
+) -> None:
+    """verify.7"""
+    header = b'{"a":{"data_offsets":[0,200000]}}'
+    place.fill(
+        "s/m-1.safetensors", "s/m-2.safetensors", body=len(header).to_bytes(8, "little") + header + bytes(200_000)
+    )
+    place.fill("s/x.index.json", body=b'{"weight_map": {"a": "m-1.safetensors", "b": "m-2.safetensors"}}')
+    place.fill("s/notes.txt", body=b"text")
+    place.fill("s/optimizer.pt", body=b"PK\3\4" + bytes(100_000))
+    assert [fault.file for fault in check_save(store, b"s", map).faults] == [b"optimizer.pt"]
+    ranges = {(asked.path.rpartition("/")[2], asked.header("range")) for asked in wire.asked if asked.method == "GET"}
+    assert len(wire.asked) == len(ranges) == 6
+    assert ranges == {
+        (place.root.bucket, None),
+        ("m-1.safetensors", "bytes=0-65535"),
+        ("m-2.safetensors", "bytes=0-65535"),
+        ("x.index.json", f"bytes=0-{64 * 2**20 - 1}"),
+        ("optimizer.pt", "bytes=0-3"),
+        ("optimizer.pt", "bytes=-98"),
+    }

@@ -12,7 +12,17 @@ import pytest
 
 from publish import __version__
 from publish.cli import app
-from tests.support.program import CLEAN, PROGRAM, Result, call, fill, run, start, until_it_waits_to_write
+from tests.support.program import (
+    CLEAN,
+    PROGRAM,
+    Result,
+    call,
+    fill,
+    run,
+    start,
+    until_it_waits_to_write,
+    without_narration,
+)
 
 EVERY_ANSWER = (
     ("resolve", "-checkpoint", "ROOT"),
@@ -150,7 +160,7 @@ def test_a_result_for_a_closed_stdout_is_a_failure_and_is_written_nowhere(root: 
     shell = ["/bin/sh", "-c", 'exec "$0" "$@" >&-', PROGRAM, *at(root, line)]
     result = subprocess.run(shell, env=CLEAN, stderr=subprocess.PIPE, check=False)
     assert result.returncode == 1
-    assert result.stderr == b"publish: cannot write to stdout: Bad file descriptor\n"
+    assert without_narration(result.stderr) == b"publish: cannot write to stdout: Bad file descriptor\n"
     assert all(entry.stat().st_size == 0 for entry in (root / "pub").iterdir())
 
 

@@ -14,7 +14,8 @@ from typing import BinaryIO
 
 import pytest
 
-from tests.support.program import CLEAN, PROGRAM, call, fill, run, start, until_it_waits_to_write
+from tests.support.program import CLEAN, PROGRAM, call, fill, run, start, until_it_waits_to_write, without_narration
+from tests.support.samples import SAMPLES
 
 ENDING = [signal.SIGTERM, signal.SIGINT]
 
@@ -55,8 +56,9 @@ def said(process: subprocess.Popen[bytes]) -> bytes:
 
 
 def noted(process: subprocess.Popen[bytes]) -> bytes:
+    """What it says on stderr besides its narration."""
     assert process.stderr is not None
-    return process.stderr.read()
+    return without_narration(process.stderr.read())
 
 
 def test_saves_are_published_as_they_become_complete(root: Path) -> None:
@@ -96,7 +98,7 @@ def test_a_signal_is_heard_by_a_job_that_its_shell_put_in_the_background(root: P
         save(root, 2)
         os.kill(pid, number)
         assert b"step 2, " in said(process)
-        assert process.stderr.readline() == b"status 0\n"
+        assert without_narration(process.stderr.read()) == b"status 0\n"
 
 
 @contextmanager
@@ -206,6 +208,32 @@ def test_a_name_in_the_log_that_does_not_parse_ends_it_at_its_start(root: Path) 
     assert "foreign" in result.notes[0]
 
 
+def test_it_says_what_it_watches_and_what_it_leaves(root: Path) -> None:
+    """watch.8"""
+    save(root, 1)
+    save(root, 2, '{"global_step": 2')
+    save(root, 3, "")
+    with start(*line(root, "-interval", "1h")) as process:
+        assert b"step 1, " in said(process)
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+    lack = "trainer_state.json is cut off"
+    assert err.decode().splitlines() == [
+        f"publish: watch: watching {root}/exec/a for saves of hf (checkpoint-N), epoch 3, every 3600s",
+        "publish: watch: stopped by a signal: published 1 save",
+        f"publish: watch: 2 saves are not complete, the newest is {root}/exec/a/checkpoint-3: {lack}",
+    ]
+
+
+def test_a_watch_that_an_error_ends_says_how_far_it_came(root: Path) -> None:
+    """watch.8"""
+    save(root, 1)
+    save(root, 2, "[]")
+    err = run(*line(root)).err.decode().splitlines()
+    assert err[1] == "publish: watch: ended by an error: published 1 save"
+    assert len(err) == 3
+
+
 def test_saves_that_are_not_there_yet_are_awaited(root: Path) -> None:
     """watch.1"""
     (root / "exec/a").rmdir()
@@ -266,3 +294,20 @@ def test_stdout_that_closes_ends_it(root: Path) -> None:
         save(root, 2)
         assert process.wait(60) == 1
         assert b"Broken pipe" in noted(process)
+
+
+def test_a_watch_that_verifies_publishes_a_save_once_it_is_whole(root: Path) -> None:
+    """verify.3"""
+    with watching(root, "-interval", "20ms", "-verify") as process:
+        shard = root / "exec/a/checkpoint-2/optimizer.pt"
+        shard.parent.mkdir()
+        shard.write_bytes(b"PK\3\4 under way")
+        save(root, 2)
+        save(root, 3)
+        # Step 2 comes first in each scan: that step 3 is published shows that it was passed over.
+        assert b"step 3, " in said(process)
+        (root / "zip").write_bytes((SAMPLES / "torch/zip.pt").read_bytes())
+        (root / "zip").rename(shard)
+        assert b"step 2, " in said(process)
+        process.terminate()
+        assert process.wait() == 0

@@ -1,15 +1,23 @@
-"""Save folders' names, and when a save is complete."""
+"""The table of frameworks: names of saves, and that every row has what the rest of the program takes from it."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
 from publish.domain.entry import MAX_UINT64
-from publish.domain.errors import FormatError
-from publish.domain.frameworks import FRAMEWORKS, Save
-from tests.support.fakes import FakeStore
+from publish.domain.errors import ConfigError
+from publish.domain.frameworks import FRAMEWORKS, MARKERS
+from publish.domain.layout import Framework, Layout, Where
 
-HF, DCP = FRAMEWORKS["hf"], FRAMEWORKS["dcp"]
+LAYOUTS = [(framework.name, layout) for framework in FRAMEWORKS.values() for layout in framework.layouts]
+
+
+def step_of(framework: Framework, name: str) -> int | None:
+    """The step in the name of a save, by the first layout that it fits."""
+    steps = (layout.step_of(name.encode()) for layout in framework.layouts)
+    return next((step for step in steps if step is not None), None)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +40,7 @@ HF, DCP = FRAMEWORKS["hf"], FRAMEWORKS["dcp"]
 )
 def test_an_hf_save_is_named_checkpoint_and_its_step(name: str, step: int | None) -> None:
     """watch.2."""
-    assert HF.step_of(name.encode()) == step
+    assert step_of(FRAMEWORKS["hf"], name) == step
 
 
 @pytest.mark.parametrize(
@@ -40,7 +48,8 @@ def test_an_hf_save_is_named_checkpoint_and_its_step(name: str, step: int | None
     [
         ("step-100", 100),  # torchtitan
         ("step100", 100),  # OLMo
-        ("iter_0000100", 100),  # Megatron
+        ("iter_100", 100),
+        ("iter_0000100", None),  # Megatron's: its own row
         ("iteration=3", 3),
         ("global_step_100", 100),  # veRL
         ("ep1-ba100", 100),  # Composer
@@ -73,97 +82,70 @@ def test_an_hf_save_is_named_checkpoint_and_its_step(name: str, step: int | None
 )
 def test_a_dcp_save_is_named_by_the_rule(name: str, step: int | None) -> None:
     """watch.3."""
-    assert DCP.step_of(name.encode()) == step
-
-
-def store_with(**files: bytes) -> FakeStore:
-    store = FakeStore()
-    store.files = {f"run/s/{name.replace('__', '.')}".encode(): content for name, content in files.items()}
-    return store
-
-
-SAVE = Save(5, b"run/s")
-STATE = b'{"global_step": 5}'
+    assert step_of(FRAMEWORKS["dcp"], name) == step
 
 
 @pytest.mark.parametrize(
-    ("store", "complete"),
+    ("framework", "name", "step"),
     [
-        (store_with(trainer_state__json=STATE), True),
-        (store_with(trainer_state__json=STATE[:-1]), False),
-        (store_with(trainer_state__json=b""), False),
-        (store_with(trainer_state__json=b'{"global_step": 6'), False),
-        (store_with(weights=b"x"), False),
-        (FakeStore(), False),
+        ("megatron", "iter_0000100", 100),
+        ("megatron", "iter_10000000", 10000000),
+        ("megatron", "iter_100", None),
+        ("megatron", "release", None),
+        ("verl", "global_step_7", 7),
+        ("skyrl", "global_step_7", 7),
+        ("openrlhf", "global_step7", 7),
+        ("openrlhf", "global_step_7", None),
+        ("openrlhf", "best_global_step7", None),
+        ("openrlhf", "global_step7_hf", None),
+        ("lightning", "epoch=1-step=7.ckpt", 7),
+        ("lightning", "epoch=1-step=7-v2.ckpt", 7),
+        ("lightning", "model-epoch=1-step=7.ckpt", 7),
+        ("lightning", "last.ckpt", None),
+        ("lightning", "epoch=1-val_loss=0.50.ckpt", None),
+        ("lightning", "epoch=1-step=7", None),
+        ("olmo", "step7", 7),
+        ("olmo", "step7-tmp", None),
+        ("levanter", "step-7", 7),
+        ("orbax", "7", 7),
+        ("orbax", "ckpt_0007", 7),
+        ("orbax", "7.orbax-checkpoint-tmp", None),
+        ("orbax", "7.orbax-checkpoint-tmp-1700000000", None),
+        ("automodel", "epoch_1_step_7", 7),
+        ("automodel", "epoch_1_step_7.reserving-0123abcd", None),
+        ("nemo-rl", "step_7", 7),
+        ("nemo-rl", "tmp_step_7", None),
+        ("nemo-rl", "old_step_7", None),
+        ("llamafactory", "checkpoint-7", 7),
     ],
 )
-def test_an_hf_save_is_complete_when_its_state_is_whole(store: FakeStore, complete: bool) -> None:  # noqa: FBT001
-    """watch.2, watch.4."""
-    assert HF.is_complete(store, SAVE) is complete
-
-
-def test_a_save_that_pre_emption_began_is_complete_when_the_sentinel_is_gone() -> None:
+def test_a_save_is_named_as_its_framework_names_it(framework: str, name: str, step: int | None) -> None:
     """watch.2."""
-    store = store_with(trainer_state__json=STATE)
-    store.files[b"run/s/checkpoint-is-incomplete.txt"] = b""
-    assert not HF.is_complete(store, SAVE)
-    del store.files[b"run/s/checkpoint-is-incomplete.txt"]
-    assert HF.is_complete(store, SAVE)
+    assert step_of(FRAMEWORKS[framework], name) == step
 
 
-def test_a_pre_emption_save_that_begins_between_two_looks_is_not_taken_for_complete() -> None:
-    """watch.2: the state is read before the sentinel is looked for."""
-
-    class Racing(FakeStore):
-        def exists(self, path: bytes) -> bool:
-            found = super().exists(path)
-            self.files[b"run/s/checkpoint-is-incomplete.txt"] = b""
-            self.files[b"run/s/trainer_state.json"] = STATE
-            return found
-
-    store = Racing()
-    assert not HF.is_complete(store, SAVE)
+@pytest.mark.parametrize(("framework", "layout"), LAYOUTS)
+def test_the_forms_that_people_read_fit_the_pattern(framework: str, layout: Layout) -> None:
+    """watch.2: what help, the pages and the notes of watch show is what is recognised."""
+    for form in layout.forms:
+        name = re.sub("E", "3", form.replace("NAME", "model").replace("N", "42"))
+        assert layout.step_of(name.encode()) == 42, (framework, form)
 
 
-@pytest.mark.parametrize(
-    ("state", "fault"),
-    [(b'{"global_step": 6}', "not the step of the folder: 6"), (b"[", None), (b"[]", "not an object")],
-)
-def test_a_fault_names_the_file(state: bytes, fault: str | None) -> None:
-    """watch.4."""
-    store = store_with(trainer_state__json=state)
-    if fault is None:
-        assert not HF.is_complete(store, SAVE)
-        return
-    with pytest.raises(FormatError, match=f"^trainer_state.json: .*{fault}"):
-        HF.is_complete(store, SAVE)
+@pytest.mark.parametrize(("framework", "layout"), LAYOUTS)
+def test_no_name_is_shorter_than_the_shortest(framework: str, layout: Layout) -> None:
+    """layout.8: whether a folder of saves can hold a publishable one at all is known at the start."""
+    assert layout.step_of(layout.shortest) == 0, framework
 
 
-def test_a_state_that_is_no_regular_file_is_a_fault() -> None:
-    """watch.4."""
-    store = FakeStore()
-    store.files[b"run/s/trainer_state.json/x"] = b""
-    with pytest.raises(FormatError, match=r"^trainer_state.json: not a regular file"):
-        HF.is_complete(store, SAVE)
+@pytest.mark.parametrize(("framework", "layout"), LAYOUTS)
+def test_prune_knows_a_file_to_remove_first(framework: str, layout: Layout) -> None:
+    """prune.6: without it a half-removed save is not complete; one that is a file goes in one step."""
+    assert layout.is_file or set(layout.markers) & set(MARKERS), framework
 
 
-@pytest.mark.parametrize(
-    ("store", "complete"),
-    [
-        (store_with(__metadata=b"x"), True),
-        (store_with(__metadata=b""), False),
-        (store_with(__metadata__tmp=b"x"), False),
-        (store_with(__0__metadata=b"x"), False),
-        (FakeStore(), False),
-    ],
-)
-def test_a_dcp_save_is_complete_when_its_metadata_has_content(store: FakeStore, complete: bool) -> None:  # noqa: FBT001
-    """watch.2: a power loss leaves it there empty."""
-    assert DCP.is_complete(store, SAVE) is complete
-
-
-def test_metadata_of_a_folder_below_does_not_count() -> None:
+def test_a_framework_that_cannot_be_told_on_s3_says_so() -> None:
     """watch.2."""
-    store = FakeStore()
-    store.files[b"run/s/model/.metadata"] = b"x"
-    assert not DCP.is_complete(store, SAVE)
+    with pytest.raises(ConfigError, match=r"on S3 .*publish them from inside the training.*: automodel$"):
+        FRAMEWORKS["automodel"].layouts_on(Where.OBJECT_STORE)
+    assert FRAMEWORKS["automodel"].layouts_on(Where.DIRECTORY)

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publish.domain.errors import FormatError
-from publish.domain.trainer_state import MAX_BYTES, global_step
+from publish.domain.json_document import MAX_BYTES
+from publish.domain.trainer_state import global_step
 
 scalars = st.one_of(
     st.none(),

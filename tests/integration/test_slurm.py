@@ -1,4 +1,4 @@
-"""The Slurm recipe on a real Slurm: a job is pre-empted, runs out of time, and is disturbed by its past."""
+"""The Slurm recipes on a real Slurm: jobs are pre-empted, run out of time, and are disturbed by their past."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from tests.support.slurm import PATIENCE, Slurm, slurm
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
 
 TOP = Path(__file__).parents[2]
-RECIPE = TOP / "examples" / "slurm" / "train.sbatch"
+RECIPES = TOP / "examples" / "slurm"
 TRAINER = TOP / "demo" / "toy_trainer.py"
+ENDLESS = "--until 1000000 --pace 0.05"
 
 
 @pytest.fixture(scope="module")
@@ -26,22 +27,24 @@ def cluster() -> Iterator[Slurm]:
         yield running
 
 
-class Job:
-    """The recipe, submitted with the toy trainer, which never finishes unless `until` is given."""
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "root").mkdir()
+    return tmp_path / "root"
 
-    def __init__(self, cluster: Slurm, root: Path, *flags: str, training: str) -> None:
+
+class Job:
+    """A recipe that was submitted."""
+
+    def __init__(self, cluster: Slurm, root: Path, *flags: str, command: str, recipe: str = "train.sbatch") -> None:
         self.cluster = cluster
         self.root = root
         self.log = root.with_name(f"{root.name}.log")
         path = f"{Path(PROGRAM).parent}:/usr/bin:/bin"
-        command = f'exec {sys.executable} {TRAINER} --framework hf --saves "$SAVES" --resume "$RESUME" {training}'
         self.number = cluster.submit(
-            f"--output={self.log}", *flags, RECIPE, "bash", "-c", command,
+            f"--output={self.log}", *flags, RECIPES / recipe, "bash", "-c", command,
             CKPT_ROOT=str(root), FRAMEWORK="hf", PATH=path,
         )  # fmt: skip
-
-    def epoch(self, restarts: int) -> int:
-        return int(self.number) * 1_000_000 + restarts
 
     def save(self, restarts: int, step: int) -> Path:
         return self.root / "exec" / f"{self.number}-{restarts}" / f"checkpoint-{step}"
@@ -54,14 +57,23 @@ class Job:
             time.sleep(0.1)
         return said
 
-    def resumed_from(self, restarts: int) -> str:
-        said = self.wait_for(f"attempt {self.number}-{restarts}, resuming from: ")
-        return said.partition(f"epoch {self.epoch(restarts)}, attempt {self.number}-{restarts}, resuming from: ")[
-            2
-        ].partition("\n")[0]
+    def began(self, restarts: int) -> str:
+        """What the execution began from, as its log says it."""
+        start = f"publish: run: epoch {restarts + 1}, attempt {self.number}-{restarts}, "
+        return self.wait_for(start).partition(start)[2].partition("\n")[0]
+
+    def ended(self) -> str:
+        """How it ended."""
+        return self.cluster.wait(self.number, "the end", lambda job: job["JobState"] not in UNDER_WAY)["JobState"]
 
 
-UNDER_WAY = {"PENDING", "RUNNING", "COMPLETING"}
+def training(flags: str) -> str:
+    """The toy trainer."""
+    saving = '--saves "$DISPATCH_SAVES" --resume "$DISPATCH_RESUME"'
+    return f"exec {sys.executable} {TRAINER} --framework hf {saving} {flags}"
+
+
+UNDER_WAY = {"PENDING", "RUNNING", "COMPLETING", "REQUEUED"}
 
 
 def step_of(save: str) -> int:
@@ -72,37 +84,34 @@ def latest(root: Path) -> str:
     return publish("resolve", "-checkpoint", root).removesuffix("\n")
 
 
-def test_a_job_resumes_after_a_requeue_and_a_time_limit_and_its_zombie_loses(cluster: Slurm, tmp_path: Path) -> None:
-    """resolve.1, watch.1, watch.6, layout.6 as a cluster sees them."""
-    root = tmp_path / "root"
-    root.mkdir()
+def test_a_job_resumes_after_a_requeue_and_a_time_limit_and_its_zombie_loses(cluster: Slurm, root: Path) -> None:
+    """run.1, run.4, begin.1, layout.6 as a cluster sees them."""
     # One minute is the shortest time limit that Slurm knows; it looks twice a minute.
-    flags = ["--time=1", "--signal=B:USR1@30", "--job-name=run-7"]
-    job = Job(cluster, root, *flags, training="--until 1000000 --pace 0.05")
-    assert job.resumed_from(0) == "the start"
-    job.wait_for(f"(epoch {job.epoch(0)}, step 20, ")
+    flags = ["--time=1", "--signal=B:USR1@30", "--job-name=run-7", "--dependency=singleton"]
+    job = Job(cluster, root, *flags, command=training(ENDLESS))
+    assert job.began(0) == "starting from step 0"
+    job.wait_for("(epoch 1, step 20, ")
 
     cluster.ask("scontrol", "requeue", job.number)
     cluster.start_again_now(job.number)
-    second = job.resumed_from(1)
+    second = job.began(1).removeprefix("resuming from ")
     assert step_of(second) >= 20
     assert second == str(job.save(0, step_of(second)))
     job.wait_for(f"trainer: starts at step {step_of(second)}\n")
-    job.wait_for(f"(epoch {job.epoch(1)}, step {step_of(second) + 10 - step_of(second) % 10}, ")
+    job.wait_for("(epoch 2, ")
 
-    job.wait_for("stopped before the time limit: back into the queue")
+    cluster.wait(job.number, "the time limit", lambda fields: fields["Restarts"] == "2")
     cluster.start_again_now(job.number)
-    third = job.resumed_from(2)
+    third = job.began(2).removeprefix("resuming from ")
     assert step_of(third) > step_of(second)
     assert third == str(job.save(1, step_of(third)))
     whole = [step_of(str(save.parent)) for save in job.save(1, 0).parent.glob("*/trainer_state.json") if is_whole(save)]
-    assert step_of(third) == max(whole), "the watch did not drain"
-    job.wait_for(f"trainer: starts at step {step_of(third)}\n")
-    job.wait_for(f"(epoch {job.epoch(2)}, ")
+    assert step_of(third) == max(whole), "the last scan did not publish everything"
+    job.wait_for("(epoch 3, ")
 
     late = job.save(0, 999_990)
     late.mkdir()
-    said = publish("publish", "-checkpoint", root, "-epoch", str(job.epoch(0)), late, "999990")
+    said = publish("publish", "-checkpoint", root, "-epoch", "1", late, "999990")
     assert said.startswith("published ")
     assert latest(root).startswith(str(job.save(2, 0).parent))
     cluster.ask("scancel", job.number)
@@ -112,40 +121,75 @@ def is_whole(marker: Path) -> bool:
     return marker.read_text().endswith("}\n")
 
 
-def test_a_finished_job_succeeds_with_its_last_save_published(cluster: Slurm, tmp_path: Path) -> None:
-    """watch.6: the watch looks once more when the training has ended, so a long interval hides nothing."""
-    root = tmp_path / "root"
-    root.mkdir()
-    job = Job(cluster, root, "--job-name=short", training="--until 35 --pace 0")
-    ended = cluster.wait(job.number, "the job to end", lambda fields: fields["JobState"] not in UNDER_WAY)
-    assert ended["JobState"] == "COMPLETED", job.log.read_text()
+def test_a_finished_job_succeeds_with_its_last_save_published(cluster: Slurm, root: Path) -> None:
+    """run.1: a last scan is made when the training has ended."""
+    job = Job(cluster, root, "--job-name=short", command=training("--until 35 --pace 0"))
+    assert job.ended() == "COMPLETED", job.log.read_text()
     assert latest(root) == str(job.save(0, 35))
 
 
+def test_a_training_that_fails_fails_the_job(cluster: Slurm, root: Path) -> None:
+    """run.3"""
+    job = Job(cluster, root, "--job-name=broken", command="exit 3")
+    assert job.ended() == "FAILED"
+    assert cluster.job(job.number)["ExitCode"] == "3:0"
+
+
 def test_a_job_without_its_root_fails_before_it_trains(cluster: Slurm, tmp_path: Path) -> None:
-    """resolve.3, root.4: an unmounted file system is not a fresh start."""
-    job = Job(cluster, tmp_path / "unmounted", "--job-name=lost", training="--until 35 --pace 0")
-    ended = cluster.wait(job.number, "the job to end", lambda fields: fields["JobState"] not in UNDER_WAY)
-    assert ended["JobState"] == "FAILED"
+    """run.3, root.4: an unmounted file system is not a fresh start."""
+    job = Job(cluster, tmp_path / "unmounted", "--job-name=lost", command=training("--until 35 --pace 0"))
+    assert job.ended() == "FAILED"
     assert "trainer:" not in job.log.read_text()
 
 
-def test_a_job_whose_watch_dies_stops_and_publishes_what_it_can(cluster: Slurm, tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    root.mkdir()
-    job = Job(cluster, root, "--job-name=blind", training="--until 1000000 --pace 0.02")
-    job.wait_for(f"(epoch {job.epoch(0)}, step 10, ")
-    pids = cluster.ask("scontrol", "listpids", job.number).split("\n")[1:]
-    watch = [pid for pid in (line.split()[0] for line in pids if line) if is_watch(pid)]
-    assert len(watch) == 1
-    cluster.ask("/bin/kill", "-KILL", watch[0])
-    ended = cluster.wait(job.number, "the job to end", lambda fields: fields["JobState"] not in UNDER_WAY)
-    assert ended["JobState"] == "FAILED"
-    said = job.wait_for("publish watch has ended: stopping the training")
-    trained = max(int(line.split()[-1]) for line in said.splitlines() if line.startswith("trainer: saved step "))
-    assert step_of(latest(root)) >= trained
+def test_a_task_of_an_array_is_requeued_alone(cluster: Slurm, root: Path) -> None:
+    """run.1: by its own id, and each on a root of its own"""
+    for task in ("0", "1"):
+        (root / task).mkdir()
+    # Task 0 is told of its time limit; task 1 goes on.
+    command = training("--until 40 --pace 0.02")
+    alone = (
+        f"[[ $SLURM_ARRAY_TASK_ID-${{SLURM_RESTART_COUNT:-0}} != 0-0 ]] || kill -USR1 $(ps -o ppid= $PPID); {command}"
+    )
+    job = Job(cluster, root, "--array=0-1", "--job-name=sweep", command=alone)
+    started = f"attempt {job.number}_0-1, "
+    cluster.wait(f"{job.number}_0", "the requeue", lambda fields: fields["Restarts"] == "1")
+    cluster.start_again_now(f"{job.number}_0")
+    job.wait_for(started)
+    for task in ("0", "1"):
+        cluster.wait(f"{job.number}_{task}", "the end", lambda fields: fields["JobState"] == "COMPLETED")
+    assert latest(root / "0") == f"{root}/0/exec/{job.number}_0-1/checkpoint-40"
+    assert latest(root / "1") == f"{root}/1/exec/{job.number}_1-0/checkpoint-40"
 
 
-def is_watch(pid: str) -> bool:
-    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    return b"watch" in words and any(word.endswith(b"/publish") for word in words)
+def test_all_nodes_get_one_answer_and_node_0_publishes(cluster: Slurm, root: Path) -> None:
+    """run.6, begin.1: on a Slurm of two nodes, also after a requeue"""
+    script = 'echo "node $SLURM_NODEID: $SLURMD_NODENAME $DISPATCH_EPOCH $DISPATCH_ATTEMPT [$DISPATCH_RESUME]"; '
+    waits = f"if [[ $SLURM_NODEID = 0 ]]; then {training(ENDLESS)}; else exec sleep infinity; fi"
+    job = Job(cluster, root, "--nodes=2", "--job-name=wide", command=script + waits, recipe="train-nodes.sbatch")
+    for node in (0, 1):
+        job.wait_for(f"node {node}: {('one', 'two')[node]} 1 {job.number}-0 []\n")
+    job.wait_for("(epoch 1, step 20, ")
+    assert job.log.read_text().count("publish: watch: watching ") == 1
+
+    cluster.ask("scontrol", "requeue", job.number)
+    cluster.start_again_now(job.number)
+    resume = job.wait_for(f"node 1: two 2 {job.number}-1 [").partition(f"2 {job.number}-1 [")[2].partition("]")[0]
+    assert step_of(resume) >= 20
+    job.wait_for(f"node 0: one 2 {job.number}-1 [{resume}]\n")
+    cluster.ask("scancel", job.number)
+
+
+def test_the_time_limit_reaches_every_node(cluster: Slurm, root: Path) -> None:
+    """run.4, run.6"""
+    command = "trap 'echo node $SLURM_NODEID is told; exit 0' TERM; echo listening; while :; do sleep 0.1; done"
+    job = Job(cluster, root, "--nodes=2", "--job-name=limit", command=command, recipe="train-nodes.sbatch")
+    deadline = time.monotonic() + PATIENCE
+    while job.wait_for("listening").count("listening") < 2:
+        assert time.monotonic() < deadline
+    cluster.ask("scancel", "--batch", "--signal=USR1", job.number)
+    cluster.wait(job.number, "the requeue", lambda fields: fields["Restarts"] == "1")
+    said = job.log.read_text()
+    assert "node 0 is told" in said
+    assert "node 1 is told" in said
+    cluster.ask("scancel", job.number)

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from publish.domain.entry import Entry, to_text
@@ -65,11 +67,17 @@ class World(NamedTuple):
     names: tuple[frozenset[bytes], ...]
     """For each Namespace, in its order."""
     files: frozenset[tuple[bytes, bytes]]
+    records: frozenset[tuple[tuple[Namespace, bytes], bytes]] = frozenset()
+    """The content of each entry that has one."""
 
     @classmethod
     def of(cls, store: FakeStore) -> World:
         """The content of `store`."""
-        return cls(tuple(frozenset(store.areas[one]) for one in Namespace), frozenset(store.files.items()))
+        return cls(
+            tuple(frozenset(store.areas[one]) for one in Namespace),
+            frozenset(store.files.items()),
+            frozenset((name, content) for name, content in store.records.items() if content),
+        )
 
     def store(self) -> FakeStore:
         """A store with this content, free to be changed."""
@@ -77,6 +85,7 @@ class World(NamedTuple):
         for namespace, names in zip(Namespace, self.names, strict=True):
             store.areas[namespace] = set(names)
         store.files = dict(self.files)
+        store.records = dict(self.records)
         return store
 
     def entries(self, namespace: Namespace) -> frozenset[bytes]:
@@ -85,11 +94,15 @@ class World(NamedTuple):
 
 
 class Creation(NamedTuple):
-    """An entry came into `pub/`."""
+    """A publication or an execution came to be."""
 
+    namespace: Namespace
     name: bytes
     begun: frozenset[str]
     """The actors that had begun by then."""
+
+
+REMEMBERED = (Namespace.PUB, Namespace.BEGIN)
 
 
 class State(NamedTuple):
@@ -98,7 +111,7 @@ class State(NamedTuple):
     world: World
     actors: tuple[int, ...]
     created: frozenset[Creation]
-    """Every entry that was in `pub/` at some time."""
+    """Every entry that was in one of the namespaces `REMEMBERED` at some time."""
     losses: int
     """How many more replies may be lost."""
 
@@ -160,8 +173,7 @@ class _ScriptedStore:
 class _Actor:
     """A program and every moment of it that the search has met, each reached by its replies."""
 
-    def __init__(self, name: str, program: Program) -> None:
-        self.name = name
+    def __init__(self, program: Program) -> None:
         self._program = program
         self._moments: list[tuple[tuple[Reply, ...], Moment]] = []
         self._next: dict[tuple[int, object], int] = {}
@@ -202,6 +214,15 @@ class View(NamedTuple):
     moments: Mapping[str, Moment]
     begun: frozenset[str]
 
+    def published(self) -> frozenset[Entry]:
+        """Every entry that was in `pub/` at some time."""
+        return _published(self.created)
+
+
+@cache
+def _published(created: frozenset[Creation]) -> frozenset[Entry]:
+    return frozenset(Entry.parse(one.name) for one in created if one.namespace is Namespace.PUB)
+
 
 Check = Callable[[View], str | None]
 """Says what is wrong, or None."""
@@ -211,14 +232,19 @@ class Explorer:
     """A breadth-first search, so that a counterexample is as short as can be."""
 
     def __init__(self, world: World, programs: Mapping[str, Program], check: Check, *, losses: int = 0) -> None:
-        """`losses`: how many replies to writes may be lost in one run."""
-        self._actors = [_Actor(name, program) for name, program in programs.items()]
+        """`losses`: how many replies to writes may be lost in one run.
+
+        Actors with the very same program that follow one another are interchangeable: of the states that differ
+        only in which of them stands where, one is visited. So `check` must not tell them apart.
+        """
+        actors = {id(program): _Actor(program) for program in programs.values()}
+        self._names = list(programs)
+        self._actors = [actors[id(program)] for program in programs.values()]
         self._check = check
-        places = (0,) * len(self._actors)
-        self._start = State(
-            world, places, frozenset(Creation(name, frozenset()) for name in world.entries(Namespace.PUB)), losses
-        )
+        created = frozenset(Creation(*one, frozenset()) for one in _new(World.of(FakeStore()), world))
+        self._start = State(world, (0,) * len(self._actors), created, losses)
         self._came_from: dict[State, tuple[State, Step] | None] = {self._start: None}
+        self._effects: dict[tuple[World, _Actor, int], tuple[Reply, World, list[tuple[Namespace, bytes]]]] = {}
 
     def run(self) -> int:
         """Visits every state; returns how many there are. Raises CounterExample."""
@@ -243,7 +269,9 @@ class Explorer:
             state = following
 
     def _examine(self, state: State) -> None:
-        moments = {actor.name: actor[place] for actor, place in zip(self._actors, state.actors, strict=True)}
+        moments = {
+            name: actor[place] for name, actor, place in zip(self._names, self._actors, state.actors, strict=True)
+        }
         view = View(state.world, state.created, moments, self._begun(state.actors))
         fault = self._check(view)
         if fault is not None:
@@ -253,7 +281,7 @@ class Explorer:
             raise CounterExample(f"{fault}\nafter these steps:\n{steps}\nreplay: {moves}")
 
     def _begun(self, places: tuple[int, ...]) -> frozenset[str]:
-        return frozenset(actor.name for actor, place in zip(self._actors, places, strict=True) if place)
+        return frozenset(name for name, place in zip(self._names, places, strict=True) if place)
 
     def _path(self, state: State) -> list[Step]:
         steps: list[Step] = []
@@ -267,29 +295,54 @@ class Explorer:
             call = actor[place].call
             if call is None:
                 continue
-            store = state.world.store()
-            reply = _perform(store, call)
-            world = World.of(store)
-            new = world.entries(Namespace.PUB) - state.world.entries(Namespace.PUB)
-            begun = self._begun(state.actors)
-            created = state.created | {Creation(name, begun) for name in new}
+            reply, world, new = self._perform(state.world, actor, place, call)
+            created = state.created
+            if new:
+                begun = self._begun(state.actors)
+                created = created.union(Creation(namespace, name, begun) for namespace, name in new)
             replies = [(reply, False)]
             if state.losses and world != state.world:
                 replies.append((Reply(None, OutcomeUnknown("the reply is lost")), True))
             for received, lost in replies:
-                following = actor.after(place, received)
-                places = (*state.actors[:number], following, *state.actors[number + 1 :])
+                places = self._moved(state.actors, number, actor.after(place, received))
                 yield (
-                    Step(actor.name, call, reply, lost),
+                    Step(self._names[number], call, reply, lost),
                     State(world, places, created, state.losses - lost),
                 )
 
+    def _moved(self, places: tuple[int, ...], number: int, place: int) -> tuple[int, ...]:
+        """The places after one actor's step, those of interchangeable actors in order."""
+        moved = (*places[:number], place, *places[number + 1 :])
+        return tuple(
+            each
+            for _, group in groupby(zip(self._actors, moved, strict=True), key=lambda one: id(one[0]))
+            for each in sorted(place for _, place in group)
+        )
 
-def _perform(store: FakeStore, call: Call) -> Reply:
+    def _perform(
+        self, world: World, actor: _Actor, place: int, call: Call
+    ) -> tuple[Reply, World, list[tuple[Namespace, bytes]]]:
+        """What the store answers, what it holds then, and what came to be. Remembered: it is asked again and again."""
+        key = (world, actor, place)
+        if key not in self._effects:
+            store = world.store()
+            reply = _answer(store, call)
+            after = World.of(store)
+            self._effects[key] = reply, after, list(_new(world, after))
+        return self._effects[key]
+
+
+def _answer(store: FakeStore, call: Call) -> Reply:
     try:
         return Reply(getattr(store, call.method)(*call.arguments), None)
     except PublishError as error:
         return Reply(None, error)
+
+
+def _new(before: World, after: World) -> Iterator[tuple[Namespace, bytes]]:
+    for namespace in REMEMBERED:
+        for name in after.entries(namespace) - before.entries(namespace):
+            yield namespace, name
 
 
 def _shown(value: object) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 from publish.domain.entry import Entry, overlap
+from publish.domain.executions import resumed_by_newest
 from publish.domain.frameworks import FRAMEWORKS
 from publish.domain.ports import Namespace, Store
-from publish.domain.prune import prune
+from publish.domain.prune import Guards, prune
 from publish.domain.publish import publish_save
 from publish.domain.retention import Policy
+from publish.domain.retract import retract_and_delete
 from publish.domain.root import PosixRoot
 from publish.domain.watch import Watcher
 from tests.model.explorer import Check, Program, View, World
@@ -17,6 +19,8 @@ from tests.support.fakes import FakeReport, FakeStore
 from tests.support.retrying import retrying
 
 SAVES = b"exec/a"
+# How the names of actors begin that remove what was published.
+_REMOVERS = ("prune", "retract")
 
 
 def save_path(step: int) -> bytes:
@@ -27,13 +31,15 @@ def entry(epoch: int, step: int) -> Entry:
     return Entry.of(epoch, step, save_path(step))
 
 
-def root_with(steps: range, *, published: bool = True, removing: tuple[int, ...] = ()) -> World:
+def root_with(
+    steps: range, *, published: bool = True, unpublished: tuple[int, ...] = (), removing: tuple[int, ...] = ()
+) -> World:
     """A root of epoch 1. `removing`: a prune was killed after it had removed the entries of these steps."""
     store = FakeStore()
     for step in steps:
         store.files[save_path(step) + b"/weights"] = b"w"
         store.files[save_path(step) + b"/trainer_state.json"] = b'{"global_step": %d}' % step
-        if published:
+        if published and step not in unpublished:
             namespace = Namespace.PRUNE if step in removing else Namespace.PUB
             store.areas[namespace].add(entry(1, step).name)
     return World.of(store)
@@ -41,7 +47,7 @@ def root_with(steps: range, *, published: bool = True, removing: tuple[int, ...]
 
 def pruning(keep: int) -> Program:
     def program(store: Store, report: FakeReport) -> None:
-        prune(retrying(store), report, Policy(keep), map)
+        prune(retrying(store), report, Policy(keep), map, Guards(partial(resumed_by_newest, store)))
 
     return program
 
@@ -49,6 +55,15 @@ def pruning(keep: int) -> Program:
 def publishing(epoch: int, step: int) -> Program:
     def program(store: Store, report: FakeReport) -> None:
         publish_save(retrying(store), report, entry(epoch, step))
+
+    return program
+
+
+def retracting(step: int) -> Program:
+    """Takes back the save of a step, and deletes it."""
+
+    def program(store: Store, report: FakeReport) -> None:
+        retract_and_delete(retrying(store), report, save_path(step), map)
 
     return program
 
@@ -74,7 +89,7 @@ def rules(initial: World) -> Check:
             _no_prune_fails(view)
             or _what_was_published_is_there(view, promised)
             or _the_newest_is_not_lost(view.world, promised)
-            or _one_more_prune_leaves_nothing_over(view.world, _ever_published(view), _unannounced(view, promised))
+            or _one_more_prune_leaves_nothing_over(view.world, view.published(), _unannounced(view, promised))
         )
 
     return check
@@ -91,20 +106,26 @@ def _no_prune_fails(view: View) -> str | None:
 def _what_was_published_is_there(view: View, promised: set[Entry]) -> str | None:
     """race.3: until a prune removes it that began after the entry was created."""
     for one in promised:
-        if one.name in view.world.entries(Namespace.PUB) and _is_whole(view.world, one.path):
+        if one.name in view.world.entries(Namespace.PUB) and is_whole(view.world, one.path):
             continue
         created = [creation.begun for creation in view.created if creation.name == one.name]
-        if not any(actor.startswith("prune") and actor not in begun for actor in view.begun for begun in created):
+        if not any(actor.startswith(_REMOVERS) and actor not in begun for actor in view.begun for begun in created):
             return f"published, and gone without a prune that began afterwards: {_shown(one)}"
     return None
 
 
 def _the_newest_is_not_lost(world: World, promised: set[Entry]) -> str | None:
     """prune.1: the latest publication always stays."""
-    whole = [one for one in map(Entry.parse, world.entries(Namespace.PUB)) if _is_whole(world, one.path)]
-    if promised and (not whole or max(whole) < max(promised)):
+    newest = _newest_whole(world)
+    if promised and (newest is None or newest < max(promised)):
         return f"the newest publication is lost: {_shown(max(promised))}"
     return None
+
+
+@cache
+def _newest_whole(world: World) -> Entry | None:
+    whole = (one for one in map(Entry.parse, world.entries(Namespace.PUB)) if is_whole(world, one.path))
+    return max(whole, default=None)
 
 
 @cache
@@ -120,7 +141,7 @@ def _one_more_prune_leaves_nothing_over(
         if store.save_exists(one.path) and not any(overlap(one.path, other.path) for other in kept):
             return f"one more prune leaves a save that no entry names: {_shown(one)}"
     for one in kept - unannounced:
-        if not _is_whole(left, one.path):
+        if not is_whole(left, one.path):
             return f"after one more prune an entry is without its save: {_shown(one)}"
     for record in map(Entry.parse, store.areas[Namespace.PRUNE]):
         if record not in kept:
@@ -128,19 +149,15 @@ def _one_more_prune_leaves_nothing_over(
     return None
 
 
-def _ever_published(view: View) -> frozenset[Entry]:
-    return frozenset(Entry.parse(creation.name) for creation in view.created)
-
-
 def _unannounced(view: View, promised: set[Entry]) -> frozenset[Entry]:
     """Entries that a publisher created and was killed before it could announce them or take them back."""
     under_way = any(
         moment.call is not None for name, moment in view.moments.items() if name.startswith(("publish", "watch"))
     )
-    return frozenset(_ever_published(view) - promised) if under_way else frozenset()
+    return frozenset(view.published() - promised) if under_way else frozenset()
 
 
-def _is_whole(world: World, path: bytes) -> bool:
+def is_whole(world: World, path: bytes) -> bool:
     names = {name for name, _ in world.files}
     return {path + b"/weights", path + b"/trainer_state.json"} <= names
 

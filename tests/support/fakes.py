@@ -15,7 +15,7 @@ from publish.domain.errors import (
     StoreFault,
     SymlinkInPath,
 )
-from publish.domain.ports import FilesPage, Namespace, Page, Removal, SavedFile
+from publish.domain.ports import FilesPage, LoggedName, LogPage, Namespace, Page, Removal, SavedFile
 
 NAME_LIMIT = 255
 
@@ -29,12 +29,19 @@ class FakeStore:
         self.files: dict[bytes, bytes] = {}
         self.synced: list[bytes] = []
         self.foreign: set[bytes] = set()
+        self.times: dict[bytes, float] = {}
         self.links: set[bytes] = set()
         self.stuck: set[bytes] = set()
+        # How often a test has said that a file was written anew, perhaps with the same content.
+        self.rewritten: dict[bytes, int] = {}
         self.page_size = page_size
 
     def list_entries(self, namespace: Namespace, token: str | None) -> Page:
         return self._page(sorted(self.areas[namespace]), token)
+
+    def list_log(self, token: str | None) -> LogPage:
+        page = self.list_entries(Namespace.PUB, token)
+        return LogPage([LoggedName(name, self.times.get(name, 0.0)) for name in page.names], page.next_token)
 
     def check_name_length(self, name: bytes) -> None:
         if len(name) > NAME_LIMIT:
@@ -122,7 +129,7 @@ class FakeStore:
         return Removal(found=bool(found), incomplete=len(found) > self.page_size)
 
     def _version(self, path: bytes) -> str:
-        return self.files[path].hex()
+        return f"{self.files[path].hex()}-{self.rewritten.get(path, 0)}"
 
     def _inside(self, path: bytes) -> Iterator[bytes]:
         return (file for file in self.files if file.startswith(path + b"/"))
@@ -170,12 +177,22 @@ class FakeReport:
     def __init__(self) -> None:
         self.said: list[tuple[str, object]] = []
         self.progressed: list[tuple[int, int]] = []
+        self.notes: list[str] = []
 
     def published(self, entry: Entry) -> None:
         self.said.append(("published", entry))
 
     def already(self, entry: Entry) -> None:
         self.said.append(("already", entry))
+
+    def note(self, line: str) -> None:
+        self.notes.append(line)
+
+    def retracted(self, entry: Entry) -> None:
+        self.said.append(("retracted", entry))
+
+    def stays(self, path: bytes, reason: str) -> None:
+        self.said.append(("stays", (path, reason)))
 
     def not_published(self, entry: Entry, fault: PublishError) -> None:
         self.said.append(("not published", entry))

@@ -9,6 +9,19 @@ from pathlib import Path
 
 from tests.support.servers import Child, Key, answers, clean_environment, free_ports
 
+# One request at a time: moto looks whether a name is taken and then takes it, so of two threads both may win.
+_SERVE = """
+import os, sys, threading
+os.environ["MOTO_PORT"] = sys.argv[1]
+from moto.server import DomainDispatcherApplication, MotoRequestHandler, create_backend_app, run_simple
+moto = DomainDispatcherApplication(create_backend_app)
+lock = threading.Lock()
+def serve(environ, start_response):
+    with lock:
+        return moto(environ, start_response)
+run_simple("127.0.0.1", int(sys.argv[1]), serve, threaded=True, request_handler=MotoRequestHandler)
+"""
+
 
 class Moto:
     """In a process, because moto hooks into the botocore of the one that imports it."""
@@ -18,7 +31,7 @@ class Moto:
         (port,) = free_ports(1)
         self.key = Key("AKIAMOTOMOTOMOTOMOTO", "moto-takes-any-secret")
         self.endpoint = f"http://127.0.0.1:{port}"
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+        command = [sys.executable, "-c", _SERVE, str(port)]
         self._child = Child(command, self._folder, clean_environment())
         self._child.wait_until(lambda: answers(self.endpoint))
 

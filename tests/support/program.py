@@ -24,7 +24,17 @@ CLEAN = {"PATH": os.defpath, "HOME": "/", "LANG": "C.UTF-8"}
 # Seconds.
 _PATIENCE = 60.0
 
+# What a watch says of itself in every run (watch.8).
+_NARRATION = re.compile(
+    rb"publish: watch: (?:watching|stopped|ended|[0-9]+ saves? (?:is|are) not complete|.* never appeared)"
+)
+
 Word = str | bytes | Path
+
+
+def without_narration(err: bytes) -> bytes:
+    """The lines of stderr but for those in which a watch tells what it does."""
+    return b"".join(line for line in err.splitlines(keepends=True) if not _NARRATION.match(line))
 
 
 RETRYING = " failed, retrying for up to "
@@ -37,8 +47,8 @@ class Result(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """The lines of stderr, each of which must start as cli.4 says."""
-        lines = self.err.decode("utf-8", "surrogateescape").split("\n")
+        """The lines of stderr, each of which must start as cli.4 says, without a watch's narration."""
+        lines = without_narration(self.err).decode("utf-8", "surrogateescape").split("\n")
         assert lines.pop() == ""
         assert all(line.startswith("publish: ") for line in lines), self.err
         return [line.removeprefix("publish: ") for line in lines]

@@ -1,4 +1,4 @@
-"""A Slurm of one node: Debian's slurmctld, slurmd and munged, on loopback, in a folder of its own.
+"""A Slurm of two nodes on one machine: Debian's slurmctld, slurmd and munged, on loopback, in a folder of its own.
 
 Needs root, as slurmd does. The machine's own Slurm and munge, if it has any, are not touched.
 """
@@ -21,19 +21,20 @@ from tests.support.servers import free_ports
 # Seconds for what should take a few: a job that starts, a daemon that answers.
 PATIENCE = 120
 
+NODES = ("one", "two")
+
 CONFIGURATION = """\
 ClusterName=test
 SlurmctldHost=localhost(127.0.0.1)
 SlurmctldPort={controller_port}
-SlurmdPort={node_port}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge/socket
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool-%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
@@ -43,7 +44,8 @@ SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
 KillWait=30
-NodeName=localhost NodeAddr=127.0.0.1 NodeHostname={hostname} CPUs=2 State=UNKNOWN
+NodeName=one NodeAddr=127.0.0.1 NodeHostname={hostname} Port={one_port} CPUs=2 State=UNKNOWN
+NodeName=two NodeAddr=127.0.0.1 NodeHostname={hostname} Port={two_port} CPUs=2 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
@@ -100,7 +102,7 @@ class Slurm:
 
 @contextmanager
 def slurm() -> Iterator[Slurm]:
-    """A cluster whose node is idle."""
+    """A cluster whose nodes are idle."""
     assert os.geteuid() == 0, "slurmd needs root"
     for daemon in ("munged", "slurmctld", "slurmd"):
         assert shutil.which(daemon, path="/usr/sbin"), f"no {daemon}: install Debian's slurmctld, slurmd and munge"
@@ -109,23 +111,28 @@ def slurm() -> Iterator[Slurm]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slurm-", ignore_cleanup_errors=True)))
         folder.chmod(0o755)
         cluster = Slurm(folder)
-        for name in ("munge", "state", "spool"):
+        for name in ("munge", "state", *(f"spool-{node}" for node in NODES)):
             (folder / name).mkdir()
         key = folder / "munge" / "key"
         key.write_bytes(secrets.token_bytes(1024))
         key.chmod(0o600)
-        controller_port, node_port = free_ports(2)
+        controller_port, one_port, two_port = free_ports(3)
         (folder / "slurm.conf").write_text(
             CONFIGURATION.format(
-                folder=folder, controller_port=controller_port, node_port=node_port, hostname=socket.gethostname()
+                folder=folder,
+                controller_port=controller_port,
+                one_port=one_port,
+                two_port=two_port,
+                hostname=socket.gethostname(),
             )
         )
         munge = [f"--{name}={folder}/munge/{file}" for name, file in MUNGE_FILES.items()]
         stack.enter_context(daemon_running(cluster, "munged", "--foreground", "--force", *munge))
         until((folder / "munge" / "socket").exists, "munged")
         stack.enter_context(daemon_running(cluster, "slurmctld", "-D"))
-        stack.enter_context(daemon_running(cluster, "slurmd", "-D", "-N", "localhost"))
-        until(lambda: node_is_idle(cluster), "the node")
+        for node in NODES:
+            stack.enter_context(daemon_running(cluster, "slurmd", "-D", "-N", node))
+        until(lambda: nodes_are_idle(cluster), "the nodes")
         stack.callback(end_all_jobs, cluster)
         yield cluster
 
@@ -155,7 +162,7 @@ def until(ready: Callable[[], bool], what: str) -> None:
         time.sleep(0.1)
 
 
-def node_is_idle(cluster: Slurm) -> bool:
+def nodes_are_idle(cluster: Slurm) -> bool:
     ended = subprocess.run(
         ["sinfo", "--noheader", "--format=%T"], env=cluster.environment, capture_output=True, text=True, check=False
     )
@@ -165,4 +172,4 @@ def node_is_idle(cluster: Slurm) -> bool:
 def end_all_jobs(cluster: Slurm) -> None:
     cluster.ask("scancel", "--signal=KILL", "--full", "--user=root")
     cluster.ask("scancel", "--user=root")
-    until(lambda: node_is_idle(cluster), "the end of all jobs")
+    until(lambda: nodes_are_idle(cluster), "the end of all jobs")

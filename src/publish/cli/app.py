@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import gc
-import os
 
 from publish import __version__
-from publish.cli import backends, goflag, verbs
+from publish.cli import goflag, verbs
 from publish.cli.goflag import Flag, HelpRequested, boolean
 from publish.cli.output import OutputError
-from publish.cli.verbs.common import CHECKPOINT, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, Invocation
-from publish.domain.errors import CredentialsError, PublishError, StoreFault, TimedOut, UsageError
+from publish.cli.verbs.common import EXIT_FAILURE, EXIT_OK, EXIT_USAGE, Invocation
+from publish.domain.errors import PublishError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from publish.cli.output import Output
-
-# Faults of one kind that are printed one by one; the others are counted.
-MAX_FAULTS_SHOWN = 20
 
 VERSION = Flag("version", boolean, "", "print the version", default="false")
 
@@ -37,8 +33,9 @@ def main(arguments: Sequence[str], env: Mapping[str, str], output: Output, start
         output.log(str(error))
         return EXIT_FAILURE
     except Exception as error:  # noqa: BLE001  (unforeseen; a user gets no traceback)
-        # Its text may hold a secret: only its type and the lines it came through are printed.
-        output.log(f"internal error, please report it: {type(error).__name__} at {_places(error)}")
+        from publish.cli.messages import log_internal_error
+
+        log_internal_error(output, error)
         return EXIT_FAILURE
     return status
 
@@ -106,35 +103,13 @@ def _run(invocation: Invocation) -> int:
     except UsageError:
         raise
     except PublishError as error:
-        backend = backends.backend_of(invocation.line[CHECKPOINT])
-        prefix = backend.fault_prefix if backend else ""
-        for fault in (error, *error.more[: MAX_FAULTS_SHOWN - 1]):
-            invocation.output.log(_message(fault, prefix))
-        if len(error.more) >= MAX_FAULTS_SHOWN:
-            invocation.output.log(f"and {len(error.more) + 1 - MAX_FAULTS_SHOWN} more")
+        from publish.cli.messages import log_error  # start-up: most runs succeed
+
+        log_error(invocation, error)
         return EXIT_FAILURE
-
-
-def _message(error: PublishError, fault_prefix: str) -> str:
-    """The message, which begins with the place to look at: the credentials or the store."""
-    if isinstance(error, CredentialsError):
-        return f"credentials: {error}"
-    if isinstance(error, StoreFault | TimedOut):
-        return f"{fault_prefix}{error}"
-    return str(error)
 
 
 def _without_userinfo(message: str) -> str:
     """A usage error without what may be a password (cli.9): it quotes its value last, which may be a URL."""
     start, end = message.find("://"), message.rfind("@")
     return message[: start + 3] + message[end + 1 :] if 0 <= start < end else message
-
-
-def _places(error: Exception) -> str:
-    """The files and lines that the error came through, the innermost last."""
-    places = []
-    trace = error.__traceback__
-    while trace is not None:
-        places.append(f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}")
-        trace = trace.tb_next
-    return ", ".join(places)

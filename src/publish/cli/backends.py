@@ -148,6 +148,13 @@ def run(invocation: Invocation, work: Callable[[OpenRoot], T]) -> T:
     return prepared.deadline.run(lambda: work(prepared.open()))
 
 
+def fresh_name() -> bytes:
+    """A name that no other execution has."""
+    from publish.adapters.clock import SystemRandom
+
+    return SystemRandom().token().encode()
+
+
 def _prepare_directory(invocation: Invocation, text: bytes, long_running: bool) -> Prepared:  # noqa: FBT001  (as Backend.prepare)
     root = parse_directory(text, _working_directory(text), _is_same_directory)
     # Mounts have time-outs of their own: only a watch's last scan is bounded by -timeout.

@@ -36,6 +36,7 @@ class Output:
         self._stdout = stdout
         self._stderr = stderr
         self._has_results = False
+        self._results_are_logged = False
         self._progress_shown = 0
         self._redactor: Redactor | None = None
 
@@ -47,6 +48,10 @@ class Output:
             self._redactor = Redactor()
         self._redactor.add(secrets)
 
+    def log_results(self) -> None:
+        """From now on results are log lines: stdout belongs to another program (run.2)."""
+        self._results_are_logged = True
+
     @property
     def stderr_isatty(self) -> bool:
         """Whether stderr is a terminal."""
@@ -54,6 +59,9 @@ class Output:
 
     def print_result(self, line: bytes) -> None:
         """Writes a line to stdout. Raises OutputError."""
+        if self._results_are_logged:
+            self.log(line.decode("utf-8", "surrogateescape"))
+            return
         self.clear_progress()
         self._has_results = True
         try:

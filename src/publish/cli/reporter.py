@@ -39,6 +39,10 @@ class Reporter:
         """The publication existed before."""
         self._output.log("already published: " + to_text(self._describe(entry)))
 
+    def note(self, line: str) -> None:
+        """Something that the user of a watch should know."""
+        self._output.log(f"watch: {line}")
+
     def not_published(self, entry: Entry, fault: PublishError) -> None:
         """A save cannot be published now."""
         self._output.log(f"watch: not published, trying again at each scan: {fault}: {to_text(self._describe(entry))}")
@@ -63,6 +67,14 @@ class Reporter:
             f"prune: warning: step {entry.step} of epoch {entry.epoch} goes, although the highest step that stays is "
             f"{highest}: {to_text(self._root.render(entry.path))}"
         )
+
+    def retracted(self, entry: Entry) -> None:
+        """A publication was taken back."""
+        self._output.print_result(b"retracted " + self._describe(entry))
+
+    def stays(self, path: bytes, reason: str) -> None:
+        """A save that was to be removed stays."""
+        self._output.log(f"left {to_text(self._root.render(path))} in place: {reason}")
 
     def removed(self, path: bytes) -> None:
         """A save existed and has been removed."""

@@ -1,80 +1,264 @@
-"""How each framework names a save's folder, and what makes a save complete."""
+"""The table of frameworks. A new one is one more row here; help, errors, pages and prune follow it.
+
+`docs/frameworks.md` says for each row why it never takes a save too early.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from publish.domain.entry import MAX_UINT64
-from publish.domain.errors import FormatError
-from publish.domain.light_typing import NamedTuple
-from publish.domain.ports import Store
-from publish.domain.trainer_state import MAX_BYTES, global_step
+from publish.domain.layout import ITSELF, Check, Framework, Layout, Need, Tracker, Where
 
-TRAINER_STATE = b"trainer_state.json"
-METADATA = b".metadata"
-# Transformers 5 keeps this in a save that pre-emption began, until the save is whole.
-INCOMPLETE = b"checkpoint-is-incomplete.txt"
-# The files that say a save is complete: the first to go when it is removed (prune.6).
-MARKERS = (TRAINER_STATE, METADATA)
+_STEP = rb"([0-9]+)"
+_MEGATRON = re.compile(rb"iter_([0-9]{7,})")
+_MEGATRON_TRACKER = Tracker(b"latest_checkpointed_iteration.txt")
+_VERL = re.compile(rb"global_step_" + _STEP)
+_LIGHTNING = re.compile(rb"(?:.*[-_])?step=" + _STEP + rb"(?:-v[0-9]+)?\.ckpt")
+_LIGHTNING_FORMS = ("step=N.ckpt", "epoch=E-step=N.ckpt", "NAME-step=N.ckpt", "step=N-vE.ckpt")
+_ORBAX = re.compile(rb"(?:.+_)?" + _STEP)
+_ORBAX_FORBIDS = (b"*.orbax-checkpoint-tmp*", b"../{}.orbax-checkpoint-tmp*")
+_ORBAX_MARKER = Need(b"_CHECKPOINT_METADATA", Check.JSON, set_key="commit_timestamp_nsecs")
+_OLMO_NEEDS = (
+    Need(b".metadata.json", Check.JSON, unset_key="ephemeral"),
+    Need(b"train/rank0.pt", Check.ZIP),
+    Need(b"model_and_optim/.metadata", Check.DCP),
+)
 
-
-class Save(NamedTuple):
-    """A save's folder. Saves compare by step, of equals by path, which is relative to the root."""
-
-    step: int
-    path: bytes
-
-
-class Framework(NamedTuple):
-    """What `-framework` chooses."""
-
-    folder: re.Pattern[bytes]
-    """The whole name of a save's folder; its last group that took part is the step."""
-
-    shortest: bytes
-    """As short as such a name can be."""
-
-    is_complete: Callable[[Store, Save], bool]
-    """Raises FormatError, with the fault alone, for a save that can never be complete."""
-
-    def step_of(self, name: bytes) -> int | None:
-        """The step of a folder, or None for one that is not a save's."""
-        match = self.folder.fullmatch(name)
-        if match is None or match.lastindex is None:
-            return None
-        step = int(match[match.lastindex])
-        return step if step <= MAX_UINT64 else None
-
-
-def _hf_is_complete(store: Store, save: Save) -> bool:
-    """Whether the state is whole and names this step, and no pre-emption save is under way."""
-    try:
-        content = store.read(save.path + b"/" + TRAINER_STATE, MAX_BYTES + 1)
-        step = None if content is None else global_step(content)
-    except FormatError as fault:
-        raise FormatError(f"{TRAINER_STATE.decode()}: {fault}") from fault
-    if step is None:
-        return False
-    if step != save.step:
-        raise FormatError(f"{TRAINER_STATE.decode()}: global_step is not the step of the folder: {step}")
-    # The order matters: the sentinel is written before the state and removed after it.
-    return not store.exists(save.path + b"/" + INCOMPLETE)
-
-
-def _dcp_is_complete(store: Store, save: Save) -> bool:
-    """Whether `.metadata` has content: a power loss can leave it empty."""
-    return bool(store.size(save.path + b"/" + METADATA))
-
+_HF = Framework(
+    "hf",
+    (
+        Layout(
+            ("checkpoint-N",),
+            re.compile(rb"checkpoint-" + _STEP),
+            (Need(b"trainer_state.json", Check.JSON, step_key="global_step"),),
+            # Transformers 5 keeps this in a save that pre-emption began, until the save is whole.
+            forbids=(b"checkpoint-is-incomplete.txt",),
+        ),
+    ),
+    "Hugging Face Trainer (also TRL, Axolotl, Unsloth, ms-swift SFT)",
+)
+_LLAMAFACTORY = Framework(
+    "llamafactory",
+    (
+        Layout(
+            ("checkpoint-N",),
+            re.compile(rb"checkpoint-" + _STEP),
+            (
+                Need(b"CHECKPOINT_COMPLETE", Check.ANY),
+                Need(b"metadata.json", Check.JSON, step_key="global_step"),
+            ),
+        ),
+    ),
+    "LLaMA-Factory v1",
+)
+_DCP = Framework(
+    "dcp",
+    (
+        Layout(
+            (
+                "N",
+                "step-N",
+                "step_N",
+                "stepN",
+                "global_step_N",
+                "checkpoint_N",
+                "ckpt-N",
+                "iteration=N",
+                "epE-baN",
+                "epoch=E-step=N",
+            ),
+            re.compile(
+                # Megatron's own names are left to its own row: its .metadata is not its last file.
+                rb"(?!iter_[0-9]{7})"
+                rb"(?:(?:(?:step|global_step|checkpoint|ckpt|iter|iteration)[-_=]?|ep[0-9]+-ba)?([0-9]+)"
+                rb"|(?:epoch=[0-9]+-)?step=([0-9]+))"
+            ),
+            (Need(b".metadata", Check.FULL),),
+            forbids=(b"metadata.json", b"common.pt", b"modelopt_state"),
+        ),
+        Layout(
+            ("step=N.ckpt", "epoch=E-step=N.ckpt"),
+            re.compile(rb"(?:epoch=[0-9]+-)?step=" + _STEP + rb"\.ckpt"),
+            (Need(b".metadata", Check.FULL), Need(b"meta.pt", Check.ZIP)),
+        ),
+        Layout(
+            ("step-N",),
+            re.compile(rb"step-" + _STEP),
+            (Need(b"model.safetensors.index.json", Check.INDEX),),
+            forbids=(b".metadata",),
+            settle=True,
+        ),
+    ),
+    "torch.distributed.checkpoint (torchtitan, torchforge, Composer, your own loop)",
+)
+_MEGATRON_LM = Framework(
+    "megatron",
+    (
+        Layout(
+            ("iter_000000N",),
+            _MEGATRON,
+            (
+                Need(b"metadata.json", Check.JSON, set_key="sharded_backend"),
+                Need(b".metadata", Check.DCP),
+            ),
+            tracker=_MEGATRON_TRACKER,
+        ),
+        Layout(
+            ("iter_000000N",),
+            _MEGATRON,
+            (Need(b".metadata", Check.DCP),),
+            # With one of these a torch_dist save is under way, which ends with metadata.json.
+            forbids=(b"metadata.json", b"common.pt", b"modelopt_state"),
+            tracker=Tracker(b"latest_checkpointed_iteration.txt", exact=True),
+        ),
+    ),
+    "Megatron-LM and Megatron-Core (torch_dist, fsdp_dtensor, torch_dcp; also slime)",
+)
+_VERL_ROWS = Framework(
+    "verl",
+    (
+        Layout(
+            ("global_step_N",),
+            _VERL,
+            (
+                Need(b"data.pt", Check.ZIP),
+                Need(b"actor/model_world_size_*_rank_*.pt", Check.RANKS),
+                Need(b"*/*_world_size_*_rank_*.pt", Check.RANKS),
+            ),
+            tracker=Tracker(b"latest_checkpointed_iteration.txt"),
+        ),
+        Layout(
+            ("global_step_N",),
+            _VERL,
+            (
+                Need(b"data.pt", Check.ZIP),
+                Need(b"actor/ckpt_contents.json", Check.JSON),
+                Need(b"*/ckpt_contents.json", Check.JSON, each_folder=True),
+            ),
+            tracker=Tracker(b"latest_checkpointed_iteration.txt"),
+        ),
+        Layout(
+            ("global_step_N",),
+            _VERL,
+            (
+                Need(b"data_0.pt", Check.ZIP),
+                Need(b"data_*.pt", Check.ZIP),
+                Need(b"model_world_size_*_rank_*.pt", Check.RANKS),
+                Need(b"*_world_size_*_rank_*.pt", Check.RANKS),
+            ),
+            tracker=Tracker(b"latest_checkpointed_iteration.txt"),
+            settle=True,
+        ),
+    ),
+    "veRL (PPO and GRPO with FSDP or Megatron, SFT)",
+)
+_LIGHTNING_ROWS = Framework(
+    "lightning",
+    (
+        Layout(_LIGHTNING_FORMS, _LIGHTNING, (Need(ITSELF, Check.ZIP),)),
+        Layout(
+            _LIGHTNING_FORMS,
+            _LIGHTNING,
+            (Need(b"meta.pt", Check.ZIP), Need(b".metadata", Check.DCP)),
+        ),
+    ),
+    "PyTorch Lightning (single files, FSDP and ModelParallel)",
+)
+_OLMO = Framework(
+    "olmo",
+    (
+        Layout(("stepN",), re.compile(rb"step" + _STEP), _OLMO_NEEDS, where=Where.DIRECTORY),
+        # A synchronous save to a URL uploads each rank's train state without a barrier before the marker.
+        Layout(("stepN",), re.compile(rb"step" + _STEP), _OLMO_NEEDS, settle=True, where=Where.OBJECT_STORE),
+    ),
+    "OLMo-core",
+)
+_LEVANTER = Framework(
+    "levanter",
+    (
+        Layout(
+            ("step-N",),
+            re.compile(rb"step-" + _STEP),
+            (Need(b"metadata.json", Check.JSON, step_key="step", unset_key="is_temporary"),),
+        ),
+    ),
+    "Levanter",
+)
+_ORBAX_ROWS = Framework(
+    "orbax",
+    (
+        Layout(("N", "NAME_N"), _ORBAX, (_ORBAX_MARKER,), forbids=_ORBAX_FORBIDS, where=Where.DIRECTORY),
+        Layout(
+            ("N", "NAME_N"),
+            _ORBAX,
+            (_ORBAX_MARKER, Need(b"commit_success.txt", Check.FULL)),
+            forbids=_ORBAX_FORBIDS,
+            where=Where.OBJECT_STORE,
+        ),
+    ),
+    "Orbax (also MaxText)",
+)
+_SKYRL = Framework(
+    "skyrl",
+    (
+        Layout(
+            ("global_step_N",),
+            re.compile(rb"global_step_" + _STEP),
+            (Need(b"trainer_state.pt", Check.ZIP), Need(b"policy/*_world_size_*_rank_*.pt", Check.RANKS)),
+            tracker=Tracker(b"latest_ckpt_global_step.txt"),
+        ),
+    ),
+    "SkyRL",
+)
+_OPENRLHF = Framework(
+    "openrlhf",
+    (
+        Layout(
+            ("global_stepN",),
+            re.compile(rb"global_step" + _STEP),
+            (Need(b"metric.json", Check.JSON), Need(b"*_states.pt", Check.RANKS)),
+        ),
+    ),
+    "OpenRLHF",
+)
+_AUTOMODEL = Framework(
+    "automodel",
+    (
+        Layout(
+            ("epoch_E_step_N",),
+            re.compile(rb"epoch_[0-9]+_step_" + _STEP),
+            (Need(b"config.yaml", Check.FULL),),
+            forbids=(b".incomplete",),
+            where=Where.DIRECTORY,
+        ),
+    ),
+    "NeMo Automodel",
+)
+_NEMO_RL = Framework(
+    "nemo-rl",
+    (
+        Layout(
+            ("step_N",),
+            re.compile(rb"step_" + _STEP),
+            (Need(b"training_info.json", Check.JSON),),
+            where=Where.DIRECTORY,
+        ),
+    ),
+    "NeMo RL",
+)
 
 FRAMEWORKS = {
-    "hf": Framework(re.compile(rb"checkpoint-([0-9]+)"), b"checkpoint-0", _hf_is_complete),
-    "dcp": Framework(
-        re.compile(
-            rb"(?:(?:step|global_step|checkpoint|ckpt|iter|iteration)[-_=]?|ep[0-9]+-ba)?([0-9]+)"
-            rb"|(?:epoch=[0-9]+-)?step=([0-9]+)(?:\.ckpt)?"
-        ),
-        b"0",
-        _dcp_is_complete,
-    ),
-}
+    framework.name: framework
+    for framework in (
+        _HF, _LLAMAFACTORY, _DCP, _MEGATRON_LM, _VERL_ROWS, _LIGHTNING_ROWS, _OLMO, _LEVANTER, _ORBAX_ROWS, _SKYRL,
+        _OPENRLHF, _AUTOMODEL, _NEMO_RL,
+    )
+}  # fmt: skip
+
+
+MARKERS = tuple(
+    dict.fromkeys(
+        marker for framework in FRAMEWORKS.values() for layout in framework.layouts for marker in layout.markers
+    )
+)
+"""The files directly in a save that say it is complete: the first to go when it is removed (prune.6)."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from publish.domain.entry import Entry, to_text
 from publish.domain.errors import FormatError
-from publish.domain.ports import Namespace, Page, Store
+from publish.domain.ports import Namespace, Page, SavedFile, Store
 
 
 def pages(fetch: Callable[[str | None], Page]) -> Iterator[bytes]:
@@ -15,6 +15,17 @@ def pages(fetch: Callable[[str | None], Page]) -> Iterator[bytes]:
     while True:
         page = fetch(token)
         yield from page.names
+        token = page.next_token
+        if token is None:
+            return
+
+
+def saved_files(store: Store, path: bytes) -> Iterator[SavedFile]:
+    """The files on all pages of `Store.list_files`."""
+    token: str | None = None
+    while True:
+        page = store.list_files(path, token)
+        yield from page.files
         token = page.next_token
         if token is None:
             return

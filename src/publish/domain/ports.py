@@ -24,12 +24,29 @@ class Namespace(Enum):
 
     PUB = b"pub"
     PRUNE = b".publish/prune"
+    EPOCH = b".publish/epoch"
+    BEGIN = b".publish/begin"
 
 
 class Page(NamedTuple):
     """Part of a listing. `next_token` fetches the next part; None: this is the last one."""
 
     names: Sequence[bytes]
+    next_token: str | None
+
+
+class LoggedName(NamedTuple):
+    """A name in `pub/` and when it was created."""
+
+    name: bytes
+    created: float
+    """In seconds since the epoch of Unix, by the clock of the store."""
+
+
+class LogPage(NamedTuple):
+    """Part of a listing of `pub/`, as `Page` is one of names."""
+
+    names: Sequence[LoggedName]
     next_token: str | None
 
 
@@ -71,6 +88,9 @@ class Store(Protocol):
         Raises FormatError if the namespace is not a folder or a member is not a regular file,
         and ConfigError (PermanentFault if only the store can tell) if the root does not exist.
         """
+
+    def list_log(self, token: str | None) -> LogPage:
+        """As `list_entries` of `pub/`, with the times."""
 
     def check_name_length(self, name: bytes) -> None:
         """Raises ConfigError with the limit if an entry of this name is too long. Sends no request."""
@@ -210,6 +230,9 @@ class Report(Protocol):
     def already(self, entry: Entry) -> None:
         """The publication existed before."""
 
+    def note(self, line: str) -> None:
+        """Something that the user should know while a command runs; neither an answer nor an error."""
+
     def not_published(self, entry: Entry, fault: PublishError) -> None:
         """A save cannot be published now; the next scan tries again. Called once for each entry."""
 
@@ -224,6 +247,12 @@ class Report(Protocol):
 
     def removed_above(self, entry: Entry, highest: int) -> None:
         """The removed entry has a higher step than `highest`, the highest of those that stay."""
+
+    def retracted(self, entry: Entry) -> None:
+        """A publication was taken back."""
+
+    def stays(self, path: bytes, reason: str) -> None:
+        """A save that was to be removed stays, for this reason."""
 
     def removed(self, path: bytes) -> None:
         """A save existed and has been removed."""

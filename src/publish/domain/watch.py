@@ -2,66 +2,180 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
+from publish.domain.candidate import Candidate, Verdict, find
 from publish.domain.entry import Entry, to_text
 from publish.domain.errors import FormatError
-from publish.domain.frameworks import Framework, Save
-from publish.domain.listing import entries, pages
+from publish.domain.inherited import InheritedSaves
+from publish.domain.layout import Framework, Save, Where
+from publish.domain.light_typing import NamedTuple
+from publish.domain.listing import entries
 from publish.domain.ports import Namespace, Report, Store
 from publish.domain.publish import SaveIsBeingRemoved, check_publishable, publish_entry
-from publish.domain.root import Root
+from publish.domain.root import PosixRoot, Root
+from publish.domain.settling import Settling
+
+SETTLING = "has changed since the scan before"
+
+
+class Incomplete(NamedTuple):
+    """A save that is not complete, and what it lacks."""
+
+    save: Save
+    lack: str
+
+
+class Scan(NamedTuple):
+    """What a scan saw."""
+
+    saves: int
+    """How many saves there are, complete or not."""
+    incomplete: list[Incomplete]
+    """In step order."""
+
+
+def where_is(root: Root) -> Where:
+    """The kind of root, as layouts tell them apart."""
+    return Where.DIRECTORY if isinstance(root, PosixRoot) else Where.OBJECT_STORE
 
 
 class Watcher:
     """Scans one folder of saves repeatedly.
 
-    A save that is in the log, or that this watcher published, is not read again (watch.7).
+    A save that is in the log, or that this watcher published, is not read again while it is there (watch.7, watch.12).
     """
 
     def __init__(
-        self, store: Store, report: Report, root: Root, framework: Framework, saves: bytes, epoch: int
+        self,
+        store: Store,
+        report: Report,
+        root: Root,
+        framework: Framework,
+        saves: bytes,
+        epoch: int,
+        find_flaw: Callable[[bytes], str] = lambda _path: "",
+        *,
+        sync: bool = True,
     ) -> None:
-        """`saves`: the folder that holds the saves, relative to the root, b"" for the root."""
+        """`saves`: the folder that holds the saves, relative to the root, b"" for the root.
+
+        `find_flaw(path)`: why a save that the framework calls complete is not whole; "": it is (verify.3).
+        `sync`: make the data of a save durable before it is published (data.1).
+        Raises ConfigError for a framework whose saves cannot be told on such a root.
+        """
         self._store = store
         self._report = report
         self._root = root
-        self._framework = framework
+        self._layouts = framework.layouts_on(where_is(root))
+        self._shortest = framework.shortest
         self._saves = saves
-        self._prefix = saves + b"/" if saves else b""
         self._epoch = epoch
+        self._find_flaw = find_flaw
+        self._sync = sync
+        self._distrusted: set[bytes] = set()
         self._published: set[Entry] = set()
+        self.published = 0
+        """How many saves it has published, or found published when it came to it."""
         self._being_removed: set[Entry] = set()
+        self._inherited = InheritedSaves(store)
+        self._settling = Settling(store)
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether a save may be found complete by scanning once more, a moment later."""
+        return self._settling.is_waiting
 
     def begin(self) -> None:
         """Reads the log, once. Raises FormatError for a name in it that does not parse (layout.4).
 
         Raises ConfigError if no save in this folder could ever be published (layout.8).
         """
-        check_publishable(self._store, Entry.of(self._epoch, 0, self._prefix + self._framework.shortest))
-        self._published.update(entry for entry in entries(self._store, Namespace.PUB) if entry.epoch == self._epoch)
+        shortest = self._saves + b"/" + self._shortest if self._saves else self._shortest
+        check_publishable(self._store, Entry.of(self._epoch, 0, shortest))
+        log = list(entries(self._store, Namespace.PUB))
+        self._published.update(entry for entry in log if entry.epoch == self._epoch)
+        # A publisher that was killed may have created an entry without making it durable (data.5).
+        self._store.sync_entries(Namespace.PUB, [entry.name for entry in sorted(self._published)])
+        self._pass_over_inherited({entry.path: entry.epoch for entry in sorted(log) if entry.epoch < self._epoch})
 
-    def scan(self) -> None:
+    def _pass_over_inherited(self, epochs: Mapping[bytes, int]) -> None:
+        """Saves of earlier executions count once they are written anew (watch.9)."""
+        if not epochs:
+            return
+        own = {entry.path for entry in self._published}
+        inherited = [
+            candidate
+            for candidate in find(self._store, self._layouts, self._saves)
+            if candidate.save.path in epochs and candidate.save.path not in own
+        ]
+        self._inherited.remember(inherited)
+        if inherited:
+            newest = inherited[-1].save.path
+            self._report.note(
+                f"passing over {len(inherited)} saves of earlier executions until they are written anew, "
+                f"the newest is {to_text(self._root.render(newest))} (epoch {epochs[newest]})"
+            )
+
+    def scan(self) -> Scan:
         """Publishes every complete save that is not yet published. Publishes all lower steps before it raises."""
-        for save in self._list_saves():
-            entry = Entry.of(self._epoch, save.step, save.path)
-            if entry not in self._published and self._is_complete(save):
+        found = find(self._store, self._layouts, self._saves)
+        self._published &= {self._entry(candidate.save) for candidate in found}
+        incomplete = []
+        for candidate in found:
+            entry = self._entry(candidate.save)
+            if entry in self._published or self._inherited.holds(candidate) or not self._is_trusted(candidate):
+                continue
+            lack = self._lack(candidate)
+            if not lack and self._sync:
+                # Looked at again: what was complete may have been written anew meanwhile (data.1).
                 check_publishable(self._store, entry)
-                try:
-                    publish_entry(self._store, self._report, entry)
-                except SaveIsBeingRemoved as fault:
-                    if entry not in self._being_removed:
-                        self._report.not_published(entry, fault)
-                    self._being_removed.add(entry)
-                else:
-                    self._published.add(entry)
+                self._store.sync_save(entry.path)
+                lack = self._examine(candidate).lack or self._find_flaw(entry.path)
+            if lack:
+                incomplete.append(Incomplete(candidate.save, lack))
+                continue
+            check_publishable(self._store, entry)
+            self._publish(entry)
+        return Scan(len(found), incomplete)
 
-    def _list_saves(self) -> list[Save]:
-        """The save folders that exist, in step order."""
-        names = pages(lambda token: self._store.list_directories(self._saves, token))
-        steps = ((self._framework.step_of(name), name) for name in names)
-        return sorted(Save(step, self._prefix + name) for step, name in steps if step is not None)
+    def _is_trusted(self, candidate: Candidate) -> bool:
+        """Whether the save and its markers belong to the user running, root or the owner of SAVES (watch.13).
 
-    def _is_complete(self, save: Save) -> bool:
+        To many trainers a checkpoint is code that they run.
+        """
+        path = candidate.save.path
+        paths = [path, *(path + b"/" + marker for layout in candidate.layouts for marker in layout.markers)]
+        foreign = [one for one in paths if not self._store.owner_is_trusted(one, self._saves)]
+        if foreign and path not in self._distrusted:
+            self._distrusted.add(path)
+            self._report.note(f"skipping a save that belongs to another user: {to_text(self._root.render(foreign[0]))}")
+        return not foreign
+
+    def _publish(self, entry: Entry) -> None:
         try:
-            return self._framework.is_complete(self._store, save)
+            publish_entry(self._store, self._report, entry)
+        except SaveIsBeingRemoved as fault:
+            if entry not in self._being_removed:
+                self._report.not_published(entry, fault)
+            self._being_removed.add(entry)
+        else:
+            self._published.add(entry)
+            self.published += 1
+
+    def _entry(self, save: Save) -> Entry:
+        return Entry.of(self._epoch, save.step, save.path)
+
+    def _lack(self, candidate: Candidate) -> str:
+        layout, lack = self._examine(candidate)
+        if layout is None:
+            self._settling.forget(candidate.save)
+        elif layout.settle and not self._settling.has_settled(candidate.save):
+            return SETTLING
+        return lack or self._find_flaw(candidate.save.path)
+
+    def _examine(self, candidate: Candidate) -> Verdict:
+        try:
+            return candidate.examine(self._store)
         except FormatError as fault:
-            raise FormatError(f"{to_text(self._root.render(save.path))}/{fault}") from fault
+            raise FormatError(f"{to_text(self._root.render(candidate.save.path))}/{fault}") from fault

@@ -6,6 +6,7 @@ docs/s3-quirks.md says which store needs which check.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -181,6 +182,18 @@ def _require(item: Mapping[str, Any], field: str) -> str:
     if field not in item:
         raise NotAnS3Response(f"the response lists something without {field}")
     return str(item[field])
+
+
+def parse_time(text: str) -> float:
+    """The seconds since the epoch of Unix that a LastModified says (ISO 8601; AWS, "ListObjectsV2").
+
+    Raises NotAnS3Response for any other text.
+    """
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise NotAnS3Response(f"invalid LastModified: {text[:64]}") from error
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def require_created(response: Mapping[str, Any]) -> None:

@@ -23,12 +23,13 @@ from publish.adapters.s3.errors import (
     has_no_error_code,
     is_not_found,
 )
-from publish.adapters.s3.key_encoding import RAW, KeyEncoding, find_encoding
+from publish.adapters.s3.key_encoding import ENCODINGS, KeyEncoding, find_encodings
 from publish.adapters.s3.responses import (
     IncompleteResponse,
     Listing,
     NotAnS3Response,
     parse_listing,
+    parse_time,
     require_created,
     require_length,
     require_object,
@@ -45,7 +46,7 @@ from publish.domain.errors import (
     PublishError,
     StoreFault,
 )
-from publish.domain.ports import FilesPage, Namespace, Page, Removal, SavedFile
+from publish.domain.ports import FilesPage, LoggedName, LogPage, Namespace, Page, Removal, SavedFile
 from publish.domain.root import S3Root
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class S3Store:
         self._client = connect(credentials, settings)
         self._errors = ErrorTranslator((credentials.secret_access_key, credentials.session_token or ""))
         self._batches = True
-        self._encoding: KeyEncoding | None = None
+        self._encodings: Sequence[KeyEncoding] = ENCODINGS
 
     def list_entries(self, namespace: Namespace, token: str | None) -> Page:
         """One page of at most 1,000 keys, without the folder's own marker."""
@@ -89,6 +90,17 @@ class S3Store:
         listed = self._list(folder, token)
         start = len(folder)
         return Page([key[start:].encode() for key in listed.keys if key != folder], listed.next_token)
+
+    def list_log(self, token: str | None) -> LogPage:
+        """The listing's own times: no request more than `list_entries`."""
+        folder = f"{self._base}pub/"
+        listed = self._list(folder, token)
+        names = [
+            LoggedName(item["Key"][len(folder) :].encode(), parse_time(item.get("LastModified", "")))
+            for item in listed.objects
+            if item["Key"] != folder
+        ]
+        return LogPage(names, listed.next_token)
 
     def check_name_length(self, name: bytes) -> None:
         """The limit is on the bytes of the longest key that an entry needs (AWS, "Creating object key names")."""
@@ -233,7 +245,8 @@ class S3Store:
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """Removes one page of objects, and with the last page the object at the path itself.
 
-        It is complete when a listing is empty: a store may answer a deletion that it did not do. If an object cannot be removed, removes all pages, because the next call would list it again.
+        It is complete when a listing is empty: a store may answer a deletion that it did not do. If an object cannot
+        be removed, removes all pages, because the next call would list it again.
         """
         key = self._key(path)
         folder = key + "/"
@@ -286,19 +299,18 @@ class S3Store:
         with self._translate_errors("LIST", prefix, write=False):
             listed = self._list_as_written(prefix, token, delimiter=delimiter, limit=limit)
             written = [*listed.keys, *listed.prefixes]
-            encoding = find_encoding(
+            encodings = find_encodings(
                 written,
                 prefix,
                 declared=listed.encoded,
                 ask=lambda key: self._list_as_written(key, limit=1).keys,
-                known=self._encoding,
+                known=self._encodings,
             )
-            if encoding is None:
+            if not encodings:
                 outside = next(key for key in written if not key.startswith(prefix))
                 raise NotAnS3Response(f"the response lists a key outside the prefix: {outside}")
-            if encoding is not RAW:
-                self._encoding = encoding
-            return listed.decode(encoding.decode)
+            self._encodings = encodings
+            return listed.decode(encodings[0].decode)
 
     def _list_as_written(self, prefix: str, token: str | None = None, *, delimiter: str = "", limit: int) -> Listing:
         # botocore decodes the keys unless it is told the encoding, and always as AWS encodes them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from publish.cli.goflag import Flag, boolean, duration, path, text, unsigned
+from publish.cli.goflag import Flag, boolean, duration, path, positive, text, unsigned
 from publish.domain.errors import ConfigError, UsageError
 from publish.domain.light_typing import TypeVar
 
@@ -147,7 +147,11 @@ TIMEOUT = Flag(
     "how long the verb may take on an S3 root, credentials included",
     default="5m",
 )
+VERIFY = Flag(
+    "verify", boolean, "", "count only saves that are whole, as `publish verify` looks at them", default="false"
+)
 S3_FLAGS = (CREDS, PROXY, TIMEOUT)
+KEEP_EVERY = Flag("keep-every", positive, "N", "also keep every publication whose step is a multiple of N")
 SYNC = Flag(
     "sync",
     boolean,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+from textwrap import wrap
 from time import monotonic
 
 from publish.cli import backends
-from publish.cli.goflag import Flag, duration, path
+from publish.cli.framework_flags import FRAMEWORK_FLAGS, chosen_framework
+from publish.cli.goflag import Flag, duration, path, positive
+from publish.cli.messages import describe
 from publish.cli.signals import StopSignal
 from publish.cli.verbs.common import (
     ATTEMPT,
@@ -13,31 +17,35 @@ from publish.cli.verbs.common import (
     CREDS,
     EPOCH,
     EXIT_OK,
+    KEEP_EVERY,
     PROXY,
+    SYNC,
     TIMEOUT,
+    VERIFY,
     Invocation,
     Verb,
     attempt_name,
     positional,
 )
+from publish.cli.watching import Watching
 from publish.domain.entry import RESERVED, overlap, to_text
-from publish.domain.errors import ConfigError, UsageError
-from publish.domain.frameworks import FRAMEWORKS, Framework
+from publish.domain.errors import ConfigError, PublishError, UsageError
+from publish.domain.executions import resumed_by_newest
+from publish.domain.frameworks import FRAMEWORKS
+from publish.domain.prune import Guards, prune
+from publish.domain.recognition import Recogniser
+from publish.domain.retention import Policy
 from publish.domain.watch import Watcher
+from publish.domain.watch_notes import WatchNotes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from publish.cli.backends import OpenRoot
+    from publish.cli.deadline import Deadline
 
 
-def _framework(value: str) -> Framework:
-    framework = FRAMEWORKS.get(value)
-    if framework is None:
-        raise UsageError(f"expected {' or '.join(FRAMEWORKS)}: {value}")
-    return framework
-
-
-FRAMEWORK = Flag("framework", _framework, "|".join(FRAMEWORKS), "the framework that writes the saves", required=True)
 INTERVAL = Flag("interval", duration, "DURATION", "how long to wait between two scans", default="10s")
 SCAN_TIMEOUT = Flag(
     TIMEOUT.name,
@@ -48,31 +56,90 @@ SCAN_TIMEOUT = Flag(
 )
 
 
+KEEP = Flag(
+    "keep",
+    positive,
+    "N",
+    "prune after a scan that published something, and keep the N latest publications",
+)
+_HELP_WIDTH = 100
+
+
+class Watch:
+    """What a command line says of a watch. `run` has one, too."""
+
+    def __init__(self, invocation: Invocation, *, verify: bool) -> None:
+        """Raises UsageError."""
+        line = invocation.line
+        self._invocation = invocation
+        self._framework = chosen_framework(line)
+        self._interval = line[INTERVAL]
+        self._verify = verify
+        self._sync = line[SYNC]
+        keep, keep_every = line.get(KEEP), line.get(KEEP_EVERY)
+        if keep is None and keep_every is not None:
+            raise UsageError(f"-{KEEP_EVERY.name} needs -{KEEP.name}")
+        self._policy = None if keep is None else Policy(keep, keep_every)
+
+    def on(self, opened: OpenRoot, deadline: Deadline, folder: bytes, epoch: int) -> Watching:
+        """The watch of `folder`, relative to the root. Raises ConfigError."""
+        find_flaw = _flaw_finder(opened) if self._verify else lambda _path: ""
+        watcher = Watcher(
+            opened.store, opened.reporter, opened.root, self._framework, folder, epoch, find_flaw, sync=self._sync
+        )
+        recogniser = Recogniser(opened.store, opened.root, FRAMEWORKS, self._framework, folder)
+        notes = WatchNotes(opened.reporter, recogniser, opened.root, self._framework, folder, monotonic())
+        notes.begin(epoch, self._interval)
+        tidy = None if self._policy is None else partial(self._prune, opened, self._policy)
+        return Watching(watcher, notes, opened, deadline, self._interval, tidy)
+
+    def _prune(self, opened: OpenRoot, policy: Policy) -> None:
+        """A prune that fails is reported, and the watch goes on (watch.10)."""
+        guards = Guards(partial(resumed_by_newest, opened.store))
+        try:
+            prune(opened.store, opened.reporter, policy, opened.parallel, guards)
+        except PublishError as fault:
+            for text in describe(self._invocation, fault):
+                self._invocation.output.log(f"prune: {text}")
+
+
 def run(invocation: Invocation) -> int:
     """Publishes saves until a signal asks it to stop; then finishes its scan and scans once more (watch.6)."""
     line = invocation.line
-    framework, interval, epoch = line[FRAMEWORK], line[INTERVAL], line[EPOCH]
+    watch, epoch = Watch(invocation, verify=line[VERIFY]), line[EPOCH]
     saves = positional("SAVES", path, line.positionals[0]) if line.positionals else None
     attempt = b"" if saves else attempt_name(line)
 
     stop = StopSignal()
     prepared = backends.prepare(invocation, long_running=True)
-    deadline = prepared.deadline
-    opened = deadline.run(prepared.open)
-    folder = _saves_folder(opened, saves or opened.root.render(b"exec/" + attempt))
-    watcher = Watcher(opened.store, opened.reporter, opened.root, framework, folder, epoch)
-    deadline.run(watcher.begin)
-    while True:
-        is_last = stop.requested
-        if is_last:
-            deadline.bind()
-        began = monotonic()
-        deadline.restart()
-        opened.store.restart()
-        deadline.run(watcher.scan)
-        if is_last:
-            return EXIT_OK
-        stop.wait(began + interval - monotonic())
+    opened = prepared.deadline.run(prepared.open)
+    folder = _saves_folder(opened, saves) if saves else execution_folder(opened, attempt)
+    watch.on(opened, prepared.deadline, folder, epoch).run(stop, "stopped by a signal")
+    return EXIT_OK
+
+
+def _flaw_finder(opened: OpenRoot) -> Callable[[bytes], str]:
+    from publish.cli.verdicts import describe_faults  # start-up: only with -verify
+    from publish.domain.verify import RepeatedChecker
+
+    checker = RepeatedChecker(opened.store, opened.parallel)
+
+    def find_flaw(path: bytes) -> str:
+        verdict = checker.check(path)
+        return "" if verdict.is_whole else describe_faults(verdict)
+
+    return find_flaw
+
+
+def execution_folder(opened: OpenRoot, attempt: bytes) -> bytes:
+    """Where an execution saves, relative to the root. Raises ConfigError if a link leads there."""
+    folder = b"exec/" + attempt
+    if opened.store.real_path(folder) not in (folder, None):
+        raise ConfigError(
+            "the folder of this execution is reached through a symbolic link (give SAVES if that is meant): "
+            f"{to_text(opened.root.render(folder))}"
+        )
+    return folder
 
 
 def _saves_folder(opened: OpenRoot, saves: bytes) -> bytes:
@@ -84,6 +151,21 @@ def _saves_folder(opened: OpenRoot, saves: bytes) -> bytes:
     return folder
 
 
+def _rows() -> list[str]:
+    """A line for each framework of the table: its name and how its saves are called."""
+    width = max(map(len, FRAMEWORKS))
+    return [
+        line
+        for name, framework in FRAMEWORKS.items()
+        for line in wrap(
+            ", ".join(framework.forms),
+            _HELP_WIDTH,
+            initial_indent=f"  {name:{width}}  ",
+            subsequent_indent=" " * (width + 4),
+        )
+    ]
+
+
 VERB = Verb(
     "watch",
     run,
@@ -93,10 +175,25 @@ VERB = Verb(
         "exec/ATTEMPT in the root) and publishes each complete one once, in step order. On SIGTERM or SIGINT it",
         "finishes its scan, scans once more and ends; a second signal ends it at once.",
         "",
-        "With -framework hf a save is a folder checkpoint-<step> whose trainer_state.json is whole; with dcp a",
-        "folder such as step-<step>, iter_<step>, epoch=<n>-step=<step>.ckpt or <step> with a .metadata in it.",
+        "It recognises these saves:",
+        *_rows(),
+        "and with -framework marker whatever -folder and -marker describe. docs/frameworks.md says when each is",
+        "complete.",
     ),
-    (CHECKPOINT, FRAMEWORK, INTERVAL, EPOCH, ATTEMPT, CREDS, PROXY, SCAN_TIMEOUT),
+    (
+        CHECKPOINT,
+        *FRAMEWORK_FLAGS,
+        INTERVAL,
+        EPOCH,
+        ATTEMPT,
+        VERIFY,
+        SYNC,
+        KEEP,
+        KEEP_EVERY,
+        CREDS,
+        PROXY,
+        SCAN_TIMEOUT,
+    ),
     "publish watch -checkpoint /data/run-7 -framework hf -epoch 4 -attempt try-4 &",
     positionals=("[SAVES]",),
     success="a signal told it to stop, and the last scan was clean",

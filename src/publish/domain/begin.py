@@ -1,0 +1,160 @@
+"""Gives one execution its epoch and the save that it resumes from, once for all of its nodes.
+
+There is no lock. A record is created exclusively with its content and never changes, so whichever
+process creates an attempt's record decides for all of them, and every other process reads it. The
+order of the steps is what holds against crashes and against a prune at the same time
+(docs/decisions/0014-begin-without-a-lock.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from publish.domain.entry import MAX_UINT64, Entry, to_text
+from publish.domain.errors import AlreadyExists, ConfigError
+from publish.domain.executions import Execution, claimant, claimed_epochs, epoch_name, recorded
+from publish.domain.light_typing import NamedTuple
+from publish.domain.listing import entries
+from publish.domain.ports import Namespace, Store
+
+_NO_EPOCH, _FIRST_EPOCH = -1, 1
+
+Choose = Callable[[Collection[Entry]], Entry | None]
+"""The publication to resume from, of those in the log; raises ConfigError if none will do."""
+
+
+class Wishes(NamedTuple):
+    """What the caller asks for besides an answer."""
+
+    epoch: int | None = None
+    save: bytes | None = None
+    """The path of the save to go back to; None: the latest publication."""
+
+
+def latest_of(log: Collection[Entry]) -> Entry | None:
+    """The latest publication."""
+    return max(log, default=None)
+
+
+def begin(store: Store, attempt: bytes, wishes: Wishes, choose: Choose = latest_of) -> Execution:
+    """The same answer for every call with this attempt, whatever else happens at the same time (begin.5).
+
+    `choose` counts only in the call that decides for the attempt, and not where a save is wished for.
+    Raises ConfigError if a wish cannot be met, or the save to resume from is gone or about to go.
+    """
+    execution = recorded(store, attempt) or _decide(store, attempt, wishes, choose)
+    _check_wishes(execution, wishes)
+    _check_resumable(store, execution)
+    return execution
+
+
+def _decide(store: Store, attempt: bytes, wishes: Wishes, choose: Choose) -> Execution:
+    try:
+        proposed = _propose(store, attempt, wishes, choose)
+        store.create(Namespace.BEGIN, attempt, proposed.record)
+    except (AlreadyExists, ConfigError):
+        # Another node was faster. Its execution may even have published and pruned since.
+        execution = recorded(store, attempt)
+        if execution is None:
+            raise
+        return execution
+    return proposed
+
+
+def _propose(store: Store, attempt: bytes, wishes: Wishes, choose: Choose) -> Execution:
+    log, epoch = _claim(store, attempt, wishes.epoch)
+    resume = choose(log) if wishes.save is None else _publication_of(log, wishes.save)
+    if resume is not None and not store.save_exists(resume.path):
+        raise ConfigError(
+            f"the save to resume from is gone (retract it, or go back to another with -from): {to_text(resume.path)}"
+        )
+    return Execution(epoch, attempt, resume)
+
+
+def _claim(store: Store, attempt: bytes, asked: int | None) -> tuple[set[Entry], int]:
+    """Claims an epoch above all others; returns the log as it was after that, and the epoch."""
+    claimed = max(claimed_epochs(store), default=_NO_EPOCH)
+    published = _highest(set(entries(store, Namespace.PUB)))
+    while True:
+        if asked is None:
+            epoch = _claim_above(store, attempt, max(claimed, published, _FIRST_EPOCH - 1))
+        else:
+            epoch = _claim_asked(store, attempt, asked, max(claimed - 1, published))
+        # Read again: what was published before the epoch was claimed must be seen.
+        log = set(entries(store, Namespace.PUB))
+        published = _highest(log)
+        if epoch > published:
+            return log, epoch
+
+
+def _claim_above(store: Store, attempt: bytes, highest: int) -> int:
+    """Claims the lowest epoch above `highest` that no other attempt has."""
+    for epoch in range(highest + 1, MAX_UINT64 + 1):
+        if _is_claimed(store, attempt, epoch):
+            return epoch
+    raise ConfigError(f"there is no epoch above that of an earlier execution: {highest}")
+
+
+def _claim_asked(store: Store, attempt: bytes, asked: int, highest: int) -> int:
+    """Claims the epoch that the scheduler gave, which is above `highest`."""
+    if asked <= highest:
+        raise _not_raised("an earlier execution has this epoch or a higher one", asked)
+    if not _is_claimed(store, attempt, asked):
+        raise _not_raised("another attempt has this epoch", asked)
+    return asked
+
+
+def _is_claimed(store: Store, attempt: bytes, epoch: int) -> bool:
+    """Claims the epoch, and tells whether this attempt has it, on whichever node."""
+    try:
+        store.create(Namespace.EPOCH, epoch_name(epoch), attempt)
+    except AlreadyExists:
+        return claimant(store, epoch) == attempt
+    return True
+
+
+def _highest(log: Collection[Entry]) -> int:
+    return max((entry.epoch for entry in log), default=_NO_EPOCH)
+
+
+def _publication_of(log: Collection[Entry], save: bytes) -> Entry:
+    entry = max((entry for entry in log if entry.path == save), default=None)
+    if entry is None:
+        raise ConfigError(f"-from: this save is not published: {to_text(save)}")
+    return entry
+
+
+def _check_wishes(execution: Execution, wishes: Wishes) -> None:
+    """Raises ConfigError for a wish that contradicts what is on record."""
+    resume = None if execution.resume is None else execution.resume.path
+    if wishes.epoch not in (None, execution.epoch):
+        raise _begun_already(f"with epoch {execution.epoch}, not {wishes.epoch}", execution)
+    if wishes.save not in (None, resume):
+        was = "the start" if resume is None else to_text(resume)
+        raise _begun_already(f"from {was}, not {to_text(wishes.save or b'')}", execution)
+
+
+def _check_resumable(store: Store, execution: Execution) -> None:
+    """Raises ConfigError if the save is being removed, or is gone.
+
+    The order matters: a prune drops its record only after the save is gone.
+    """
+    if execution.resume is None:
+        return
+    path = execution.resume.path
+    advice = "begin again as another attempt, or go back to another save with -from"
+    if any(record.path == path for record in entries(store, Namespace.PRUNE)):
+        raise ConfigError(f"the save to resume from is being removed ({advice}): {to_text(path)}")
+    if not store.save_exists(path):
+        raise ConfigError(f"the save to resume from is gone ({advice}, or retract it): {to_text(path)}")
+
+
+def _begun_already(how: str, execution: Execution) -> ConfigError:
+    return ConfigError(
+        f"this attempt has begun already, {how}; give each execution its own attempt "
+        f"(a requeued job: $SLURM_JOB_ID-$SLURM_RESTART_COUNT): {to_text(execution.attempt)}"
+    )
+
+
+def _not_raised(why: str, epoch: int) -> ConfigError:
+    return ConfigError(f"{why}; the scheduler must raise it with every execution: {epoch}")

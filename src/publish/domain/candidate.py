@@ -1,0 +1,67 @@
+"""What lies in the folder of the saves and has the name of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from publish.domain.completeness import lack
+from publish.domain.layout import Layout, Save
+from publish.domain.light_typing import NamedTuple
+from publish.domain.listing import pages
+from publish.domain.ports import Page, Store
+
+
+class Verdict(NamedTuple):
+    """Whether a save is complete."""
+
+    layout: Layout | None
+    """The layout by which it is, if it has settled where that asks for it; None: it is not complete."""
+    lack: str
+    """What it lacks, for people."""
+
+
+class Candidate(NamedTuple):
+    """A save, and the layouts that its name fits."""
+
+    save: Save
+    layouts: Sequence[Layout]
+
+    def examine(self, store: Store) -> Verdict:
+        """Whether it is complete by one of the layouts; if not, what it lacks by the first.
+
+        Raises FormatError, as `completeness.lack` does.
+        """
+        lacks = []
+        for layout in self.layouts:
+            lacking = lack(store, layout, self.save)
+            if lacking is None:
+                return Verdict(layout, "")
+            lacks.append(lacking)
+        return Verdict(None, lacks[0])
+
+
+def find(store: Store, layouts: Sequence[Layout], folder: bytes) -> list[Candidate]:
+    """The saves directly in `folder`, in step order; of one step, by name."""
+    return sorted(_find(store, layouts, folder), key=lambda candidate: candidate.save)
+
+
+def _find(store: Store, layouts: Sequence[Layout], folder: bytes) -> Iterator[Candidate]:
+    kinds = ((False, store.list_directories), (True, store.list_files_in))
+    for is_file, list_names in kinds:
+        of_kind = [layout for layout in layouts if layout.is_file is is_file]
+        if of_kind:
+            yield from fitting(of_kind, folder, names_in(list_names, folder))
+
+
+def names_in(list_names: Callable[[bytes, str | None], Page], folder: bytes) -> Iterator[bytes]:
+    """What `Store.list_directories` or `Store.list_files_in` gives for a folder, on all pages."""
+    return pages(lambda token: list_names(folder, token))
+
+
+def fitting(layouts: Sequence[Layout], folder: bytes, names: Iterable[bytes]) -> Iterator[Candidate]:
+    """The names in `folder` that fit one of the layouts."""
+    for name in names:
+        steps = [(layout, step) for layout in layouts if (step := layout.step_of(name)) is not None]
+        if steps:
+            save = Save(steps[0][1], folder + b"/" + name if folder else name)
+            yield Candidate(save, tuple(layout for layout, _ in steps))

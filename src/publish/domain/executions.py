@@ -1,0 +1,94 @@
+"""What is on record of executions: who claimed which epoch, and what each attempt began with (begin.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from publish.domain.entry import MAX_UINT64, Entry, to_text
+from publish.domain.errors import FormatError
+from publish.domain.light_typing import NamedTuple
+from publish.domain.listing import pages
+from publish.domain.ports import Namespace, Store
+
+_NO_ENTRY = b"-"
+_EPOCH_DIGITS = 20
+
+
+class Execution(NamedTuple):
+    """What `begin` gave to an attempt, once and for all its nodes."""
+
+    epoch: int
+    attempt: bytes
+    resume: Entry | None
+    """The publication that it resumes from; None: it starts from step 0."""
+
+    @property
+    def record(self) -> bytes:
+        """The content of the attempt's record."""
+        return b"%d %s\n" % (self.epoch, self.resume.name if self.resume else _NO_ENTRY)
+
+
+def epoch_name(epoch: int) -> bytes:
+    """The name of an epoch's record."""
+    return b"%020d" % epoch
+
+
+def claimed_epochs(store: Store) -> list[int]:
+    """Every epoch that an attempt has claimed, used or not. Raises FormatError for other names."""
+    return [_parse_epoch_name(name) for name in pages(lambda token: store.list_entries(Namespace.EPOCH, token))]
+
+
+def claimant(store: Store, epoch: int) -> bytes:
+    """The attempt that claimed an epoch. Raises FormatError for a record that holds none."""
+    name = epoch_name(epoch)
+    attempt = (store.read_record(Namespace.EPOCH, name) or b"").removesuffix(b"\n")
+    if not attempt or b"/" in attempt or b"\n" in attempt:
+        raise _broken(Namespace.EPOCH, name, "not the name of an attempt")
+    return attempt
+
+
+def recorded(store: Store, attempt: bytes) -> Execution | None:
+    """What an attempt began with; None: it has not begun. Raises FormatError for a record that does not parse."""
+    content = store.read_record(Namespace.BEGIN, attempt)
+    if content is None:
+        return None
+    epoch, space, entry = content.removesuffix(b"\n").partition(b" ")
+    if not (space and epoch.isdigit() and len(epoch) <= _EPOCH_DIGITS and int(epoch) <= MAX_UINT64):
+        raise _broken(Namespace.BEGIN, attempt, "not a line `<epoch> <entry or ->`")
+    try:
+        return Execution(int(epoch), attempt, None if entry == _NO_ENTRY else Entry.parse(entry))
+    except FormatError:
+        raise _broken(Namespace.BEGIN, attempt, "the entry does not parse") from None
+
+
+def resumed_by_newest(store: Store, log: Collection[Entry]) -> Entry | None:
+    """The publication that the newest execution resumed from; None once that execution has published (prune.12).
+
+    An epoch that was claimed and not used belongs to no execution, so the one below it is looked at.
+    """
+    published = max((entry.epoch for entry in log), default=-1)
+    for epoch in sorted(claimed_epochs(store), reverse=True):
+        if epoch <= published:
+            return None
+        execution = recorded(store, claimant(store, epoch))
+        if execution is not None and execution.epoch == epoch:
+            return execution.resume
+    return None
+
+
+def all_executions(store: Store) -> list[Execution]:
+    """Every execution that has begun, the oldest first."""
+    attempts = pages(lambda token: store.list_entries(Namespace.BEGIN, token))
+    executions = (recorded(store, attempt) for attempt in attempts)
+    return sorted((one for one in executions if one is not None), key=lambda execution: execution.epoch)
+
+
+def _parse_epoch_name(name: bytes) -> int:
+    if len(name) != _EPOCH_DIGITS or not name.isdigit() or int(name) > MAX_UINT64:
+        folder = to_text(Namespace.EPOCH.value)
+        raise FormatError(f"{folder}/: not the record of an epoch (move it out of the folder): {to_text(name)}")
+    return int(name)
+
+
+def _broken(namespace: Namespace, name: bytes, why: str) -> FormatError:
+    return FormatError(f"{to_text(namespace.value)}/: broken record ({why}): {to_text(name)}")

@@ -1,0 +1,99 @@
+"""Finds out why a folder has no saves for the framework that was chosen: what else is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+
+from publish.domain.candidate import fitting, names_in
+from publish.domain.entry import to_text
+from publish.domain.errors import ConfigError, PublishError
+from publish.domain.layout import Framework
+from publish.domain.ports import Store
+from publish.domain.root import Root
+from publish.domain.watch import where_is
+
+_SHOWN = 5
+# How many names are looked into; a folder with more than that is not one of saves.
+_LOOKED_AT = 50
+
+
+class Recogniser:
+    """Looks at a folder of saves as every framework would."""
+
+    def __init__(
+        self, store: Store, root: Root, frameworks: Mapping[str, Framework], chosen: Framework, saves: bytes
+    ) -> None:
+        """`saves`: the folder, relative to the root."""
+        self._store = store
+        self._root = root
+        self._where = where_is(root)
+        self._chosen = chosen
+        self._others = [framework for framework in frameworks.values() if framework.name != chosen.name]
+        self._saves = saves
+
+    def describe_no_saves(self, *, ended: bool = False) -> str:
+        """Why there is nothing to publish. `ended`: the watch is over."""
+        folder = to_text(self._root.render(self._saves))
+        names = self._names_in(self._saves)
+        if not names:
+            return f"{folder} {self._describe_nothing(ended=ended)}"
+        forms = ", ".join(self._chosen.forms)
+        line = f"nothing in {folder} has the name of a save of {self._chosen.name} ({forms}); it holds {_list(names)}"
+        hint = self._nested(names) or self.other_framework(self._join(self._saves, name) for name in names)
+        return f"{line}; {hint}" if hint else line
+
+    def _describe_nothing(self, *, ended: bool) -> str:
+        if self._store.exists(self._saves) or not self._saves:
+            return "is empty"
+        beside = self._names_in(self._saves.rpartition(b"/")[0])
+        parent = to_text(self._root.render(self._saves.rpartition(b"/")[0]))
+        absent = "never appeared" if ended else "is not there yet"
+        return f"{absent}; {parent} " + (f"holds {_list(beside)}" if beside else "is empty")
+
+    def other_framework(self, paths: Iterable[bytes]) -> str | None:
+        """The -framework for which one of these paths is a complete save, as a hint; None: no such framework."""
+        for path in islice(paths, _LOOKED_AT):
+            for framework in self._others:
+                if self._is_complete(framework, path):
+                    return f"{to_text(self._root.render(path))} is a complete save for -framework {framework.name}"
+        return None
+
+    def _is_complete(self, framework: Framework, path: bytes) -> bool:
+        folder, _, name = path.rpartition(b"/")
+        try:
+            layouts = framework.layouts_on(self._where)
+            return any(
+                candidate.examine(self._store).layout is not None for candidate in fitting(layouts, folder, [name])
+            )
+        except PublishError:  # a hint is not worth a failure
+            return False
+
+    def _nested(self, names: list[bytes]) -> str | None:
+        """A folder one level down that holds saves."""
+        layouts = self._chosen.layouts_on(self._where)
+        for name in names[:_LOOKED_AT]:
+            folder = self._join(self._saves, name)
+            for candidate in fitting(layouts, folder, self._names_in(folder)):
+                found = to_text(self._root.render(candidate.save.path))
+                return f"{found} looks like one: watch {to_text(self._root.render(folder))} instead"
+        return None
+
+    def _names_in(self, folder: bytes) -> list[bytes]:
+        return sorted(self._iterate(folder))
+
+    def _iterate(self, folder: bytes) -> Iterator[bytes]:
+        for list_names in (self._store.list_directories, self._store.list_files_in):
+            try:
+                yield from names_in(list_names, folder)
+            except ConfigError:  # a file
+                continue
+
+    def _join(self, folder: bytes, name: bytes) -> bytes:
+        return folder + b"/" + name if folder else name
+
+
+def _list(names: list[bytes]) -> str:
+    """At most five names."""
+    shown = ", ".join(to_text(name) for name in names[:_SHOWN])
+    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

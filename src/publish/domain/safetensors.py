@@ -1,0 +1,58 @@
+"""Whether a safetensors file has all the bytes that its header speaks of.
+
+The format (github.com/huggingface/safetensors, "Format"): 8 bytes with the size n of the header, an
+unsigned little-endian integer; n bytes of JSON, which gives each tensor's `data_offsets`, counted from
+the header's end; the tensors. The header is written first, so a file that is cut off shows.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+PREFIX: Final = 8
+# The limit of the safetensors library itself (MAX_HEADER_SIZE).
+MAX_HEADER: Final = 100_000_000
+
+
+def header_size(start: bytes, size: int) -> int | str:
+    """The size of the header of a file that has `size` bytes and begins with `start`; or what is wrong."""
+    if size < PREFIX or len(start) < PREFIX:
+        return f"cut off: {size} bytes"
+    header = int.from_bytes(start[:PREFIX], "little")
+    if header > MAX_HEADER:
+        return f"a header of more than {MAX_HEADER} bytes: {header}"
+    if PREFIX + header > size:
+        return f"cut off: the header ends at byte {PREFIX + header} and the file has {size}"
+    return header
+
+
+def fault(header: bytes, size: int) -> str | None:
+    """What is wrong with a file of `size` bytes that has this header; None: it is whole."""
+    if not header.startswith(b"{"):
+        return "the header is not a JSON object"
+    try:
+        tensors = json.loads(header)
+    except (ValueError, RecursionError):
+        return "the header is not JSON"
+    end = 0
+    for name, tensor in tensors.items():
+        if name == "__metadata__":
+            continue
+        tensor_end = _end(tensor)
+        if tensor_end is None:
+            return "the header has a tensor without data_offsets"
+        end = max(end, tensor_end)
+    needed = PREFIX + len(header) + end
+    if needed > size:
+        return f"cut off: the header speaks of {needed} bytes and the file has {size}"
+    if needed < size:
+        return f"longer than its header says: {size} bytes instead of {needed}"
+    return None
+
+
+def _end(tensor: object) -> int | None:
+    match tensor:
+        case {"data_offsets": [int(), int() as end]} if not isinstance(end, bool) and end >= 0:
+            return end
+    return None

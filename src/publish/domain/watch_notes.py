@@ -1,0 +1,93 @@
+"""What a watch tells its user besides the publications (watch.8). Each note is said once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from publish.domain.entry import to_text
+from publish.domain.layout import Framework
+from publish.domain.ports import Report
+from publish.domain.recognition import Recogniser
+from publish.domain.root import Root
+from publish.domain.watch import Incomplete, Scan
+
+# In seconds: long enough for a first save to begin, short enough for its author to be still there.
+FIRST_NOTE = 60.0
+STALLED = 1800.0
+
+
+class WatchNotes:
+    """Decides when a scan, or the end, is worth a note. Times are seconds of one clock."""
+
+    def __init__(
+        self, report: Report, recogniser: Recogniser, root: Root, framework: Framework, saves: bytes, started: float
+    ) -> None:
+        self._report = report
+        self._recogniser = recogniser
+        self._root = root
+        self._framework = framework
+        self._saves = saves
+        self._started = started
+        self._newest: bytes | None = None
+        self._newest_since = started
+        # What was said, or looked into in vain: at each scan anew it would cost requests.
+        self._done: set[tuple[str, bytes]] = set()
+
+    def begin(self, epoch: int, interval: float) -> None:
+        """What is watched, and how."""
+        self._report.note(
+            f"watching {self._text(self._saves)} for saves of {self._framework.name} "
+            f"({', '.join(self._framework.forms)}), epoch {epoch}, every {interval:g}s"
+        )
+
+    def after_scan(self, scan: Scan, now: float) -> None:
+        """Says what keeps saves from being published, once it has done so for a while."""
+        if scan.saves == 0 and now - self._started >= FIRST_NOTE and self._is_first("no saves"):
+            self._report.note(self._recogniser.describe_no_saves())
+        newest = scan.incomplete[-1] if scan.incomplete else None
+        if newest is None or newest.save.path != self._newest:
+            self._newest = newest.save.path if newest else None
+            self._newest_since = now
+            return
+        path, waited = newest.save.path, now - self._newest_since
+        looks = waited >= FIRST_NOTE and self._is_first("other framework", path)
+        if looks and (hint := self._recogniser.other_framework([path])):
+            self._report.note(f"{self._text(path)} is not complete: {newest.lack}; {hint}")
+        if waited >= STALLED and self._is_first("stalled", path):
+            self._report.note(f"{self._text(path)} has not become complete for 30 minutes: {newest.lack}")
+
+    def _is_first(self, what: str, path: bytes = b"") -> bool:
+        if (what, path) in self._done:
+            return False
+        self._done.add((what, path))
+        return True
+
+    def end(self, scan: Scan, reason: str, published: int) -> None:
+        """Why the watch ended, how many saves it published, and what it leaves unpublished."""
+        self._report.note(f"{reason}: published {published} {_saves(published)}")
+        if scan.saves == 0:
+            self._report.note(self._recogniser.describe_no_saves(ended=True))
+        if scan.incomplete:
+            hint = self._recogniser.other_framework([scan.incomplete[-1].save.path])
+            self._report.note("; ".join([self._describe(scan.incomplete), *([hint] if hint else [])]))
+
+    def failed(self, published: int) -> None:
+        """An error, which is printed next, ends the watch."""
+        self._report.note(f"ended by an error: published {published} {_saves(published)}")
+
+    def _describe(self, incomplete: Sequence[Incomplete]) -> str:
+        count = len(incomplete)
+        kinds = Counter(lack for _, lack in reversed(incomplete))
+        newest = self._text(incomplete[-1].save.path)
+        lacks = ", ".join(f"{lack} ({number})" if len(kinds) > 1 else lack for lack, number in kinds.items())
+        if count == 1:
+            return f"1 save is not complete, {newest}: {lacks}"
+        return f"{count} saves are not complete, the newest is {newest}: {lacks}"
+
+    def _text(self, path: bytes) -> str:
+        return to_text(self._root.render(path))
+
+
+def _saves(count: int) -> str:
+    return "save" if count == 1 else "saves"

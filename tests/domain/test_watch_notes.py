@@ -1,0 +1,234 @@
+"""What a watch says about saves that it does not publish."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from publish.domain.errors import ConfigError
+from publish.domain.frameworks import FRAMEWORKS
+from publish.domain.layout import Save
+from publish.domain.marker_framework import marker_framework, parse_folder, parse_marker
+from publish.domain.ports import Page
+from publish.domain.recognition import Recogniser
+from publish.domain.root import PosixRoot
+from publish.domain.watch import Incomplete, Scan, Watcher
+from publish.domain.watch_notes import FIRST_NOTE, STALLED, WatchNotes
+from tests.support.fakes import FakeReport, FakeStore
+from tests.support.faults import Fault, FaultyStore
+from tests.support.layouts import torch_zip
+
+ROOT = PosixRoot(b"/ckpt")
+SAVES = b"exec/a"
+STATE = json.dumps({"global_step": 5}).encode()
+
+
+class Told:
+    """A store with files below SAVES, and what a watch of `framework` would say of it."""
+
+    def __init__(self, files: dict[str, bytes] | None = None, framework: str = "hf", saves: bytes = SAVES) -> None:
+        self.store = FakeStore()
+        self.store.files = {
+            (saves + b"/" if saves else b"") + name.encode(): data for name, data in (files or {}).items()
+        }
+        self.report = FakeReport()
+        chosen = FRAMEWORKS[framework]
+        self.recogniser = Recogniser(self.store, ROOT, FRAMEWORKS, chosen, saves)
+        self.notes = WatchNotes(self.report, self.recogniser, ROOT, chosen, saves, started=0.0)
+        self.watcher = Watcher(self.store, self.report, ROOT, chosen, saves, 1)
+
+    def scan(self, now: float) -> None:
+        self.notes.after_scan(self.watcher.scan(), now)
+
+    def end(self) -> list[str]:
+        """What it says at the end, after the line with the reason."""
+        self.notes.end(self.watcher.scan(), "stopped by a signal", 0)
+        return self.report.notes[1:]
+
+
+def test_a_watch_that_begins_says_what_it_watches() -> None:
+    """watch.8"""
+    told = Told(framework="levanter")
+    told.notes.begin(7, 10.0)
+    assert told.report.notes == ["watching /ckpt/exec/a for saves of levanter (step-N), epoch 7, every 10s"]
+
+
+@pytest.mark.parametrize(("published", "words"), [(0, "0 saves"), (1, "1 save"), (12, "12 saves")])
+def test_a_watch_that_ends_says_why_and_how_much_it_published(published: int, words: str) -> None:
+    """watch.8"""
+    told = Told({"checkpoint-5/trainer_state.json": STATE})
+    told.notes.end(Scan(1, []), "stopped by a signal", published)
+    assert told.report.notes == [f"stopped by a signal: published {words}"]
+    told.notes.failed(published)
+    assert told.report.notes[1:] == [f"ended by an error: published {words}"]
+
+
+def test_the_newest_save_that_is_not_complete_is_named_with_what_each_kind_lacks() -> None:
+    """watch.8"""
+    told = Told(
+        {
+            "checkpoint-1/weights": b"",
+            "checkpoint-2/weights": b"",
+            "checkpoint-30/trainer_state.json": b"{",
+            "checkpoint-5/trainer_state.json": STATE,
+        }
+    )
+    assert told.end() == [
+        (
+            "3 saves are not complete, the newest is /ckpt/exec/a/checkpoint-30: "
+            "trainer_state.json is cut off (1), trainer_state.json is not there (2)"
+        )
+    ]
+
+
+def test_one_save_that_is_not_complete_is_named() -> None:
+    """watch.8"""
+    told = Told({"checkpoint-1/weights": b""})
+    assert told.end() == ["1 save is not complete, /ckpt/exec/a/checkpoint-1: trainer_state.json is not there"]
+
+
+def test_a_folder_without_saves_is_described_in_the_first_minutes_once_and_at_the_end() -> None:
+    """watch.8: at most five names."""
+    told = Told({f"{name}/x": b"" for name in ("runs", "logs", "a", "b", "c", "d", "e")})
+    told.scan(FIRST_NOTE - 1)
+    assert told.report.notes == []
+    told.scan(FIRST_NOTE)
+    told.scan(FIRST_NOTE + 10)
+    expected = "nothing in /ckpt/exec/a has the name of a save of hf (checkpoint-N); it holds a, b, c, d, e and 2 more"
+    assert told.report.notes == [expected]
+    told.report.notes.clear()
+    assert told.end() == [expected]
+
+
+def test_saves_that_never_appeared_are_said_with_what_is_beside_them() -> None:
+    """watch.8: a wrong -attempt."""
+    told = Told()
+    told.store.files[b"exec/try-1/checkpoint-5/x"] = b""
+    told.scan(FIRST_NOTE)
+    assert told.report.notes == ["/ckpt/exec/a is not there yet; /ckpt/exec holds try-1"]
+    told.report.notes.clear()
+    assert told.end() == ["/ckpt/exec/a never appeared; /ckpt/exec holds try-1"]
+
+
+def test_an_empty_parent_is_said() -> None:
+    """watch.8"""
+    assert Told().end() == ["/ckpt/exec/a never appeared; /ckpt/exec is empty"]
+
+
+def test_an_empty_root_as_the_folder_of_saves_is_empty() -> None:
+    """watch.8"""
+    assert Told(saves=b"").end() == ["/ckpt is empty"]
+
+
+def test_an_empty_folder_of_saves_is_empty() -> None:
+    """watch.8"""
+
+    class Directory(FakeStore):
+        def exists(self, path: bytes) -> bool:
+            return path == SAVES or super().exists(path)
+
+    recogniser = Recogniser(Directory(), ROOT, FRAMEWORKS, FRAMEWORKS["hf"], SAVES)
+    assert recogniser.describe_no_saves() == "/ckpt/exec/a is empty"
+
+
+def test_a_nested_layout_is_recognised() -> None:
+    """watch.8: ms-swift's v0-<date>/checkpoint-5."""
+    told = Told({"v0-20261202/checkpoint-5/trainer_state.json": STATE, "note": b""})
+    assert told.end() == [
+        (
+            "nothing in /ckpt/exec/a has the name of a save of hf (checkpoint-N); it holds note, v0-20261202; "
+            "/ckpt/exec/a/v0-20261202/checkpoint-5 looks like one: watch /ckpt/exec/a/v0-20261202 instead"
+        )
+    ]
+
+
+def test_a_file_among_the_names_is_not_looked_into() -> None:
+    """watch.8: a directory does not list a file."""
+
+    class Directory(FakeStore):
+        def list_directories(self, path: bytes, token: str | None) -> Page:
+            if path in self.files:
+                raise ConfigError("not a folder")
+            return super().list_directories(path, token)
+
+        def list_files_in(self, path: bytes, token: str | None) -> Page:
+            self.list_directories(path, token)
+            return super().list_files_in(path, token)
+
+    store = Directory()
+    store.files = {SAVES + b"/log.txt": b"", SAVES + b"/v0/checkpoint-5/x": b""}
+    recogniser = Recogniser(store, ROOT, FRAMEWORKS, FRAMEWORKS["hf"], SAVES)
+    assert recogniser.describe_no_saves().endswith("watch /ckpt/exec/a/v0 instead")
+
+
+def test_a_wrong_framework_is_corrected_when_names_do_not_fit() -> None:
+    """watch.8: which row would take what is there; a file, too."""
+    told = Told({"epoch=0-step=5.ckpt": torch_zip(b"")})
+    assert told.end()[0].endswith("; /ckpt/exec/a/epoch=0-step=5.ckpt is a complete save for -framework lightning")
+
+
+@pytest.mark.parametrize("at_end", [False, True])
+def test_a_wrong_framework_is_corrected_when_names_fit(at_end: bool) -> None:  # noqa: FBT001
+    """watch.8: a veRL save has a name that dcp knows, and no .metadata in the folder itself."""
+    files = {
+        "data.pt": torch_zip(b""),
+        "actor/model_world_size_1_rank_0.pt": torch_zip(b""),
+    }
+    told = Told({f"global_step_5/{name}": data for name, data in files.items()}, framework="dcp")
+    told.store.files[SAVES + b"/latest_checkpointed_iteration.txt"] = b"5"
+    hint = "/ckpt/exec/a/global_step_5 is a complete save for -framework verl"
+    if at_end:
+        assert told.end() == [f"1 save is not complete, /ckpt/exec/a/global_step_5: .metadata is not there; {hint}"]
+        return
+    told.scan(10)
+    told.scan(10 + FIRST_NOTE - 1)
+    assert told.report.notes == []
+    told.scan(10 + FIRST_NOTE)
+    told.scan(10 + FIRST_NOTE + 1)
+    assert told.report.notes == [f"/ckpt/exec/a/global_step_5 is not complete: .metadata is not there; {hint}"]
+
+
+def test_a_save_that_stays_incomplete_for_half_an_hour_is_said_once() -> None:
+    """watch.8: counted from when it was first the newest."""
+    told = Told({"checkpoint-5/weights": b""})
+    told.scan(100)
+    told.scan(100 + STALLED - 1)
+    assert told.report.notes == []
+    told.scan(100 + STALLED)
+    told.scan(100 + 2 * STALLED)
+    stalled = "has not become complete for 30 minutes: trainer_state.json is not there"
+    assert told.report.notes == [f"/ckpt/exec/a/checkpoint-5 {stalled}"]
+    told.store.files[SAVES + b"/checkpoint-6/weights"] = b""
+    told.scan(100 + 3 * STALLED)
+    told.scan(100 + 4 * STALLED)
+    assert told.report.notes[1:] == [f"/ckpt/exec/a/checkpoint-6 {stalled}"]
+
+
+def test_a_save_that_becomes_complete_in_time_is_not_worth_a_note() -> None:
+    """watch.8"""
+    told = Told({"checkpoint-5/weights": b""})
+    told.scan(0)
+    told.store.files[SAVES + b"/checkpoint-5/trainer_state.json"] = STATE
+    told.scan(20)
+    told.scan(STALLED + 30)
+    assert told.report.notes == []
+
+
+def test_a_hint_is_not_worth_a_failure() -> None:
+    """watch.8"""
+    faulty = FaultyStore(FakeStore(), [Fault.LOST_REQUEST] * 1000)
+    recogniser = Recogniser(faulty, ROOT, FRAMEWORKS, FRAMEWORKS["hf"], SAVES)
+    assert recogniser.other_framework([SAVES + b"/step-5"]) is None
+
+
+def test_the_newest_may_be_of_a_framework_that_the_command_line_wrote() -> None:
+    """watch.8: -framework marker."""
+    chosen = marker_framework(parse_folder(b"x-([0-9]+)"), (parse_marker(b"done"),))
+    report = FakeReport()
+    recogniser = Recogniser(FakeStore(), ROOT, FRAMEWORKS, chosen, SAVES)
+    notes = WatchNotes(report, recogniser, ROOT, chosen, SAVES, 0.0)
+    notes.begin(1, 0.5)
+    assert report.notes == ["watching /ckpt/exec/a for saves of marker (x-([0-9]+)), epoch 1, every 0.5s"]
+    notes.end(Scan(1, [Incomplete(Save(1, b"exec/a/x-1"), "done is not there")]), "stopped by a signal", 0)
+    assert report.notes[-1] == "1 save is not complete, /ckpt/exec/a/x-1: done is not there"
