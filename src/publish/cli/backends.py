@@ -201,8 +201,10 @@ def _prepare_s3(invocation: Invocation, text: bytes, long_running: bool) -> Prep
 def _open_s3(
     invocation: Invocation, root: S3Root, items: Iterable[SourceSpec], deadline: Deadline, *, long_running: bool
 ) -> OpenRoot:
+    from publish.adapters.process_memory import forbid_dumps
     from publish.domain.credentials import resolve_credentials
 
+    forbid_dumps()
     line, output = invocation.line, invocation.output
 
     def resolve() -> tuple[str, Credentials]:
