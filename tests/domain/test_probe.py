@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import pytest
 
-from publish.cli.backends import race
+from publish.cli.race import race
 from publish.domain.entry import Entry
 from publish.domain.errors import (
     AlreadyExists,
@@ -44,7 +44,10 @@ class Objects:
         self.before: Callable[[str, int], None] = lambda step, count: None
         self.after: Callable[[str, int], None] = lambda step, count: None
 
-    def put(self, path: bytes, body: bytes, *, only_if_new: bool) -> None:
+    def put(
+        self, path: bytes, body: bytes, *, only_if_new: bool, before_send: Callable[[], None] = lambda: None
+    ) -> None:
+        before_send()
         with self._request("conditional write" if only_if_new else "write"):
             if only_if_new and not self.accepts(path, body):
                 raise AlreadyExists("taken")
@@ -52,6 +55,11 @@ class Objects:
 
     def accepts(self, path: bytes, body: bytes) -> bool:
         return path not in self.objects
+
+    def hold_connection(self, path: bytes, until: Callable[[], None]) -> None:
+        assert path in self.objects
+        with self._request("connect"):
+            until()
 
     def read(self, path: bytes, limit: int) -> bytes | None:
         with self._request("read"):
@@ -86,10 +94,8 @@ class _Hooks:
             self._store.after(self._step, self._count)
 
 
-def one_by_one(prepare: Callable[[], object], work: Callable[[In], Out], items: Sequence[In]) -> list[Out]:
-    """A race in which nobody is faster."""
-    del prepare
-    return list(map(work, items))
+def one_by_one(work: Callable[[In, Callable[[], None]], Out], items: Iterable[In]) -> list[Out]:
+    return [work(item, lambda: None) for item in items]
 
 
 def run(store: Objects, retry: Retry | None = None) -> None:
@@ -116,6 +122,7 @@ def test_a_correct_store_passes_and_the_probe_leaves_nothing() -> None:
     assert [step for step in STEPS if step in store.asked] == STEPS
     assert store.asked.count("list") == 2
     assert store.asked.count("conditional write") == 1 + ROUNDS * WRITERS
+    assert store.asked.count("connect") == ROUNDS * WRITERS
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -189,8 +196,8 @@ def test_a_race_whose_winner_is_not_the_object_kept_is_a_failure() -> None:
 
     def after(asked: str, count: int) -> None:
         if asked == "conditional write" and count == 1:
-            (race,) = (path for path in store.objects if b"-race-" in path)
-            store.objects[race] = b"of another writer"
+            (raced,) = (path for path in store.objects if b"-race-" in path)
+            store.objects[raced] = b"of another writer"
 
     store.after = after
     with pytest.raises(ProbeFailed, match="when writers race"):
@@ -234,7 +241,7 @@ def test_an_object_that_is_missing_when_read_back_is_a_failure() -> None:
     """probe.2, s3.3"""
     store = Objects()
     store.after = lambda asked, count: store.objects.clear() if asked == "write" else None
-    with pytest.raises(ProbeFailed, match=r"^probe: read: the object is not there after it was written"):
+    with pytest.raises(ProbeFailed, match=r"^probe: read: the object is not there after it was written$"):
         run(store)
 
 
@@ -303,7 +310,10 @@ class Racy:
         self._lock = threading.Lock()
         self._objects: dict[bytes, bytes] = {}
 
-    def put(self, path: bytes, body: bytes, *, only_if_new: bool) -> None:
+    def put(
+        self, path: bytes, body: bytes, *, only_if_new: bool, before_send: Callable[[], None] = lambda: None
+    ) -> None:
+        before_send()
         if not self._window:
             with self._lock:
                 self._create(path, body, only_if_new=only_if_new)
@@ -317,6 +327,10 @@ class Racy:
         if only_if_new and path in self._objects:
             raise AlreadyExists("taken")
         self._objects[path] = body
+
+    def hold_connection(self, path: bytes, until: Callable[[], None]) -> None:
+        assert path in self._objects
+        until()
 
     def read(self, path: bytes, limit: int) -> bytes | None:
         content = self._objects.get(path)

@@ -7,14 +7,13 @@ clients of S3 and Vault take far longer to import than a directory takes to be r
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from time import monotonic
 
 from publish.cli.deadline import Deadline
 from publish.cli.reporter import Reporter
 from publish.cli.verbs.common import CHECKPOINT, CREDS, ONLY_DIRECTORIES, ONLY_S3, PROXY, TIMEOUT
 from publish.domain.entry import to_text
-from publish.domain.errors import ConfigError, PublishError, UsageError
+from publish.domain.errors import ConfigError, UsageError
 from publish.domain.light_typing import TypeVar
 from publish.domain.retry import RetryLimits
 from publish.domain.retrying_store import RetryingStore
@@ -22,7 +21,7 @@ from publish.domain.root import is_directory_path, is_s3_url, parse_directory, p
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from publish.cli.output import Output
     from publish.cli.verbs.common import Invocation
@@ -37,7 +36,7 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 T = TypeVar("T")
 
-# Requests in flight while a prune removes saves; at least the number of the probe's racing writers.
+# Requests in flight while a prune removes saves.
 _WORKERS = 16
 # For so long a verb on a directory repeats what failed with a stale file handle (nfs.6).
 STALE_RETRY_SECONDS = 10.0
@@ -224,6 +223,7 @@ def _open_s3(
     from publish.adapters.ca_bundle import system_ca_bundle
     from publish.adapters.clock import SystemClock, SystemRandom
     from publish.adapters.s3 import ConnectionSettings, S3Store
+    from publish.cli.race import race
     from publish.domain.credential_refresh import CredentialRefresher
     from publish.domain.probe import probe
 
@@ -333,24 +333,6 @@ def _sources_directory() -> bytes:
 
 def _one_by_one(work: Callable[[In], Out], items: Iterable[In]) -> Iterator[Out]:
     return map(work, items)
-
-
-def race(prepare: Callable[[], object], work: Callable[[In], Out], items: Sequence[In]) -> list[Out]:
-    """The Race port: all threads prepare at the same moment, so that each has a connection, and then race."""
-    from concurrent.futures import ThreadPoolExecutor
-    from threading import Barrier
-
-    together = Barrier(len(items))
-
-    def run(item: In) -> Out:
-        together.wait()
-        with suppress(PublishError):  # the race itself reports what is wrong
-            prepare()
-        together.wait()
-        return work(item)
-
-    with ThreadPoolExecutor(len(items)) as pool:
-        return list(pool.map(run, items))
 
 
 def _in_parallel(work: Callable[[In], Out], items: Iterable[In]) -> Iterator[Out]:
