@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,29 +70,33 @@ def watch(job: S3Job, attempt: str) -> bytes:
 
 def every_verb(job: S3Job, name: str, *, full: bool) -> None:
     """A run from its start to a prune, each verb on an empty or a full log."""
+    url = job.place.url
     if full:
-        job.place.fill("exec/old/checkpoint-9/trainer_state.json", body=b'{"global_step": 9}')
-        do(job, "publish", "-epoch", "1", f"{job.place.url}/exec/old/checkpoint-9", "9")
+        job.place.fill("exec/old/checkpoint-1/trainer_state.json", body=b'{"global_step": 1}')
+        do(job, "publish", "-epoch", "1", f"{url}/exec/old/checkpoint-1", "1")
     else:
-        assert do(job, "resolve") == b""
+        assert do(job, "resolve") == do(job, "log") == b""
     do(job, "probe")
-    marked = f"exec/{name}/checkpoint-1"
+    began = json.loads(do(job, "begin", "-attempt", name, "-epoch", "3", "-json"))
+    assert began["saves"] == f"{url}/exec/{name}"
+    marked = f"exec/{name}/checkpoint-2"
     job.place.fill(f"{marked}/{name} weights/{name}")
-    job.place.fill(f"{marked}/trainer_state.json", body=b'{"global_step": 1}')
-    assert watch(job, name).endswith(f"{job.place.url}/{marked})\n".encode())
+    job.place.fill(f"{marked}/trainer_state.json", body=b'{"global_step": 2}')
+    assert watch(job, name).endswith(f"{url}/{marked})\n".encode())
     named = f"exec/{name}/{name}"
-    job.place.fill(f"{named}/x", f"{named}/{name}", f"{named}+/{name}")
-    assert named.encode() in do(job, "publish", "-epoch", "3", f"{job.place.url}/{named}", "2")
-    assert do(job, "resolve") == f"{job.place.url}/{named}\n".encode()
-    pruned = call("prune", *job.flags, "-keep", "1")
-    assert pruned.status == 0, pruned
-    removed = pruned.out
-    assert f"removed {job.place.url}/{marked}\n".encode() in removed
-    do(job, "publish", "-epoch", "3", f"{job.place.url}/{named}+", "3")
-    assert do(job, "prune", "-keep", "1") == f"removed {job.place.url}/{named}\n".encode()
-    assert do(job, "resolve") == f"{job.place.url}/{named}+\n".encode()
-    kept = [path for path in job.place.paths() if not path.startswith("pub/")]
-    assert kept == [f"{named}+/{name}"]
+    job.place.fill(f"{named}/x", f"{named}/{name}", f"{named}+/{name}", f"{named}-")
+    assert named.encode() in do(job, "publish", "-epoch", "3", f"{url}/{named}", "3")
+    assert do(job, "resolve") == f"{url}/{named}\n".encode()
+    assert json.loads(do(job, "log", "-json", "-n", "1"))["save"] == f"{url}/{named}"
+    assert do(job, "verify", "-all").endswith(f"whole {url}/{named}\n".encode())
+    assert do(job, "prune", "-keep", "1").endswith(f"removed {url}/{marked}\n".encode())
+    do(job, "publish", "-epoch", "3", f"{url}/{named}+", "4")
+    assert do(job, "prune", "-keep", "1") == f"removed {url}/{named}\n".encode()
+    do(job, "publish", "-epoch", "3", f"{url}/{named}-", "5")
+    assert do(job, "retract", "-delete", f"{url}/{named}-").endswith(f"removed {url}/{named}-\n".encode())
+    assert do(job, "resolve") == f"{url}/{named}+\n".encode()
+    assert [path for path in job.place.paths() if not path.startswith((".publish/", "pub/"))] == [f"{named}+/{name}"]
+    assert not [path for path in job.place.paths() if path.startswith(".publish/prune/")]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=list(DIALECTS))

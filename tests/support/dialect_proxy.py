@@ -26,6 +26,12 @@ def as_path(key: str) -> str:
     return quote(key, safe=_UNESCAPED_IN_PATHS)
 
 
+def as_seaweedfs(key: str) -> str:
+    """Folders otherwise than the name in them (SeaweedFS 4.48)."""
+    folder, slash, name = key.rpartition("/")
+    return quote(folder) + slash + quote_plus(name)
+
+
 def without_prefix(_: str) -> None:
     return None
 
@@ -43,6 +49,7 @@ class Dialect(NamedTuple):
 DIALECTS = {
     "aws": Dialect(as_aws, as_aws),
     "keys encoded and prefix raw": Dialect(quote, str),
+    "blank as %20 and as plus": Dialect(as_seaweedfs, str),
     "blank as %20": Dialect(quote, quote),
     "blank as %20 and plus as it is": Dialect(as_path, as_path),
     "no encoding": Dialect(str, str, declared=False),

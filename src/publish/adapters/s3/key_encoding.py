@@ -1,8 +1,8 @@
 """How a store writes keys in a listing.
 
 `encoding-type=url` lets a listing hold keys that XML cannot represent, but stores disagree on what it means: AWS writes
-a blank as `+`, others as `%20`, some leave `+` as it is, some ignore it, and some ignore it and say `url` all the same
-(docs/s3-quirks.md). What a page shows decides; where it does not, the store is asked for one key.
+a blank as `+`, others as `%20`, SeaweedFS both; some leave `+` as it is; some ignore the request, and some of them say
+`url` all the same (docs/s3-quirks.md). What a page shows decides; where it does not, the store is asked for one key.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import NamedTuple
 from urllib.parse import unquote, unquote_plus
 
 _ENCODED = re.compile(r"[%+]")
-_MALFORMED_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 class UnknownEncoding(Exception):
@@ -28,12 +27,13 @@ class KeyEncoding(NamedTuple):
     refuted_by: re.Pattern[str]
 
 
-_NOTHING = re.compile(r"(?!)")
-RAW = KeyEncoding("raw", str, _NOTHING)
-# `+` is a plus. A blank or a malformed escape would have been encoded.
-PERCENT = KeyEncoding("percent", unquote, re.compile(rf" |{_MALFORMED_ESCAPE.pattern}"))
-# `+` is a blank. SeaweedFS 4.48 writes a blank in the last part of a key so, and as %20 in the folders before it.
-FORM = KeyEncoding("form", unquote_plus, PERCENT.refuted_by)
+# A blank or a malformed escape would have been encoded.
+_NOT_ENCODED = re.compile(r" |%(?![0-9A-Fa-f]{2})")
+# `+` is a blank, `+` is a plus, and nothing is encoded.
+FORM = KeyEncoding("form", unquote_plus, _NOT_ENCODED)
+PERCENT = KeyEncoding("percent", unquote, _NOT_ENCODED)
+RAW = KeyEncoding("raw", str, re.compile(r"(?!)"))
+ENCODINGS = (RAW, PERCENT, FORM)
 
 
 def is_our_prefix(echoed: str, prefix: str) -> bool:
@@ -41,31 +41,34 @@ def is_our_prefix(echoed: str, prefix: str) -> bool:
     return echoed in ("", prefix) or prefix in (unquote(echoed), unquote_plus(echoed))
 
 
-def find_encoding(
+def find_encodings(
     written: Sequence[str],
     prefix: str,
     *,
     declared: bool,
     ask: Callable[[str], Iterable[str]],
-    known: KeyEncoding | None = None,
-) -> KeyEncoding | None:
-    """The encoding of the keys of a page, all of which begin with `prefix`; None if there is no such encoding.
+    known: Sequence[KeyEncoding] = ENCODINGS,
+) -> Sequence[KeyEncoding]:
+    """The encodings that the keys of a page can have, all of which begin with `prefix`. They agree on these keys.
 
     `declared`: the response says that its keys are encoded. `ask` lists the keys that begin with a decoded key, as
-    written. `known`: the encoding that the store was found to use. Raises UnknownEncoding.
+    written. `known`: what this found for an earlier page of the store. Raises UnknownEncoding.
     """
-    if known is not None and _fits(known, written, prefix):
-        return known
-    raw_fits = _fits(RAW, written, prefix)
-    if raw_fits and (not declared or not _ENCODED.search("".join(written))):
-        return RAW
-    possible = [encoding for encoding in (FORM, PERCENT) if _fits(encoding, written, prefix)] + [RAW] * raw_fits
+    if _fits(RAW, written, prefix):
+        if not _ENCODED.search("".join(written)):
+            return known
+        if not declared:
+            return [RAW]
+    possible = [encoding for encoding in known if _fits(encoding, written, prefix)]
+    possible = possible or [encoding for encoding in ENCODINGS if _fits(encoding, written, prefix)]
     for key in written:
-        if len({encoding.decode(key) for encoding in possible}) > 1:
-            possible = [encoding for encoding in possible if _confirms(ask(encoding.decode(key)), key)]
+        readings = {encoding.decode(key) for encoding in possible}
+        if len(readings) > 1:
+            confirmed = {reading for reading in readings if _confirms(ask(reading), key)}
+            possible = [encoding for encoding in possible if encoding.decode(key) in confirmed]
             if not possible:
                 raise UnknownEncoding(f"a listed key was removed before its encoding was known: {key}")
-    return possible[0] if possible else None
+    return possible
 
 
 def _fits(encoding: KeyEncoding, written: Iterable[str], prefix: str) -> bool:

@@ -7,7 +7,7 @@ if it takes several requests, each can be repeated without harm.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from http import HTTPStatus
 from io import BytesIO
@@ -23,7 +23,7 @@ from publish.adapters.s3.errors import (
     has_no_error_code,
     is_not_found,
 )
-from publish.adapters.s3.key_encoding import RAW, KeyEncoding, find_encoding
+from publish.adapters.s3.key_encoding import ENCODINGS, KeyEncoding, find_encodings
 from publish.adapters.s3.responses import (
     IncompleteResponse,
     Listing,
@@ -35,6 +35,7 @@ from publish.adapters.s3.responses import (
     require_object,
     size_of,
 )
+from publish.adapters.s3.send_hook import SendHook
 from publish.domain.credentials import Credentials
 from publish.domain.entry import to_text
 from publish.domain.errors import (
@@ -81,8 +82,9 @@ class S3Store:
         self._base = root.prefix + "/"
         self._client = connect(credentials, settings)
         self._errors = ErrorTranslator((credentials.secret_access_key, credentials.session_token or ""))
+        self._send_hook = SendHook(self._client)
         self._batches = True
-        self._encoding: KeyEncoding | None = None
+        self._encodings: Sequence[KeyEncoding] = ENCODINGS
 
     def list_entries(self, namespace: Namespace, token: str | None) -> Page:
         """One page of at most 1,000 keys, without the folder's own marker."""
@@ -121,10 +123,23 @@ class S3Store:
     def sync_entries(self, namespace: Namespace, names: Sequence[bytes]) -> None:
         """Does nothing: a put that was answered is durable."""
 
-    def put(self, path: bytes, body: bytes | None, *, only_if_new: bool) -> None:
-        """Puts one object. `only_if_new`: raises AlreadyExists or Conflict, as `create` does."""
+    def put(
+        self,
+        path: bytes,
+        body: bytes | None,
+        *,
+        only_if_new: bool,
+        before_send: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Puts one object. `only_if_new`: raises AlreadyExists or Conflict, as `create` does.
+
+        `before_send` is called when the request is signed.
+        """
         key = self._key(path)
-        with self._translate_errors("PUT", key, write=True, conditional=only_if_new):
+        with (
+            self._translate_errors("PUT", key, write=True, conditional=only_if_new),
+            self._send_hook.set(before_send),
+        ):
             request: PutObjectRequestTypeDef = {"Bucket": self._bucket, "Key": key}
             if only_if_new:
                 request["IfNoneMatch"] = "*"
@@ -199,6 +214,13 @@ class S3Store:
 
     def read(self, path: bytes, limit: int) -> bytes | None:
         """A GET, of whose body no more than `limit` bytes are read."""
+        return self._get(path, limit)
+
+    def hold_connection(self, path: bytes, until: Callable[[], None]) -> None:
+        """A GET, of whose body nothing is read before `until` returns: the connection is busy until then."""
+        self._get(path, _MAX_RECORD, before_body=until)
+
+    def _get(self, path: bytes, limit: int, before_body: Callable[[], None] = lambda: None) -> bytes | None:
         key = self._key(path)
         with self._translate_errors("GET", key, write=False):
             try:
@@ -210,6 +232,7 @@ class S3Store:
             with closing(response["Body"]) as body:
                 require_object(response)
                 require_length(response)
+                before_body()
                 return _content(body, limit)
 
     def read_range(self, path: bytes, start: int, length: int) -> bytes:
@@ -245,8 +268,8 @@ class S3Store:
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """Removes one page of objects, and with the last page the object at the path itself.
 
-        It is complete when a listing is empty: a store may answer a deletion that it did not do (s3.4). If an object
-        cannot be removed, removes all pages, because the next call would list it again.
+        It is complete when a listing is empty: a store may answer a deletion that it did not do. If an object cannot
+        be removed, removes all pages, because the next call would list it again.
         """
         key = self._key(path)
         folder = key + "/"
@@ -299,19 +322,18 @@ class S3Store:
         with self._translate_errors("LIST", prefix, write=False):
             listed = self._list_as_written(prefix, token, delimiter=delimiter, limit=limit)
             written = [*listed.keys, *listed.prefixes]
-            encoding = find_encoding(
+            encodings = find_encodings(
                 written,
                 prefix,
                 declared=listed.encoded,
                 ask=lambda key: self._list_as_written(key, limit=1).keys,
-                known=self._encoding,
+                known=self._encodings,
             )
-            if encoding is None:
+            if not encodings:
                 outside = next(key for key in written if not key.startswith(prefix))
                 raise NotAnS3Response(f"the response lists a key outside the prefix: {outside}")
-            if encoding is not RAW:
-                self._encoding = encoding
-            return listed.decode(encoding.decode)
+            self._encodings = encodings
+            return listed.decode(encodings[0].decode)
 
     def _list_as_written(self, prefix: str, token: str | None = None, *, delimiter: str = "", limit: int) -> Listing:
         # botocore decodes the keys unless it is told the encoding, and always as AWS encodes them.

@@ -87,15 +87,12 @@ def _write_picture(file: bytes, log: list[Publication], executions: list[Executi
     }
     temporary = b"%s.%d.tmp" % (file, os.getpid())
     try:
-        try:
-            with open(temporary, "w", encoding="utf-8") as picture:
-                picture.write(draw(log, resumed, _label))
-            os.replace(temporary, file)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
+        with open(temporary, "w", encoding="utf-8") as picture:
+            picture.write(draw(log, resumed, _label))
+        os.replace(temporary, file)
     except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
         raise ConfigError(f"cannot write the picture ({error.strerror}): {to_text(file)}") from error
 
 
