@@ -15,7 +15,7 @@ help:
 	@echo 'make test-all         these tests and their exhaustive variants, as CI runs them'
 	@echo 'make check            format, lint, types, imports'
 	@echo 'make coverage         the tests of the domain, which must cover all of it'
-	@echo 'make acceptance       real Trainer and torch DCP runs (installs torch)'
+	@echo 'make acceptance       runs of the real frameworks (installs torch and them; needs strace)'
 	@echo 'make test-containers  the tests that need servers, with the servers in containers; needs an engine'
 	@echo 'make test-slurm       a real one-node Slurm; needs root and the packages of Debian that .ci/run names'
 	@echo 'make test-install     builds the package and installs it with pip, pipx and uv'
@@ -159,5 +159,5 @@ HASHED := --require-hashes
 
 # Without hashes: its torch is the build for the CPU, which is not PyPI's file. Nothing of it is shipped.
 .venv-acceptance/.ready: requirements-acceptance.txt
-	@tools/make_venv .venv-acceptance requirements-acceptance.txt '$(PYTHON)'
+	@tools/make_venv .venv-acceptance requirements-acceptance.txt '$(PYTHON)' --no-deps
 	@touch $@

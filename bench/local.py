@@ -38,6 +38,7 @@ def start_up(root: Path, singles: Sequence[str]) -> None:
     """Whole processes, from exec to exit; a watch from exec to its first publication."""
     (root / "pub").mkdir(parents=True)
     (root / "pub" / name(1)).touch()
+    (root / "exec" / "run-1" / "checkpoint-1").mkdir(parents=True)
     save = root / "exec" / "run-2" / "checkpoint-2"
     save.mkdir(parents=True)
     (save / "trainer_state.json").write_text('{"global_step": 2}')

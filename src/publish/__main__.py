@@ -10,11 +10,18 @@ import signal
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-import gc
 import os
 import sys
-import warnings
-from time import monotonic
+
+# Only after this is anything else imported. Code comes from where publish is installed: not from the working directory,
+# nor from where PYTHONPATH says. Who calls `python -m publish` has let both in already, for what Python itself imports
+# at its start (docs/security.md).
+_GIVEN = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+sys.path[:] = [path for path in sys.path if os.path.isabs(path) and path not in _GIVEN]
+
+import gc  # noqa: E402
+import warnings  # noqa: E402
+from time import monotonic  # noqa: E402
 
 STARTED = monotonic()
 

@@ -450,7 +450,7 @@ def test_an_error_without_a_code_shows_its_status_and_a_hint(store: S3Store, wir
 
 
 def test_through_a_proxy_no_key_becomes_another(moto: Moto) -> None:
-    """prune.3, proxy.3: urllib3 takes dot segments out of the URL that a proxy is sent."""
+    """prune.3, proxy.3, s3.4: urllib3 takes dot segments out of the URL that a proxy is sent."""
     place = make_place(moto)
     place.fill("keep/z", "s/a", "s/../keep/z", "s/./dot", "s/..")
     before = place.paths()
@@ -463,6 +463,14 @@ def test_through_a_proxy_no_key_becomes_another(moto: Moto) -> None:
     assert sorted(set(before) - set(place.paths())) == ["s/a"]
     assert place.store().remove_tree(b"s", ()).found
     assert place.paths() == ["keep/z"]
+
+
+def test_a_deletion_that_did_not_happen_is_a_fault(place: Place, store: S3Store, wire: Wire) -> None:
+    """s3.4: a save counts as removed when a listing of it is empty."""
+    place.fill("s/a", "s/b")
+    wire.spoil_all("POST", answers("<DeleteResult/>"))
+    with pytest.raises(PermanentFault, match="still listed after the store deleted it"):
+        store.remove_tree(b"s", ())
 
 
 def test_a_key_that_xml_cannot_represent_does_not_fail_its_batch(moto: Moto) -> None:

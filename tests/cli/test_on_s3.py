@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.fault_proxy import Fault, Wire, answers, drips, says, silence
-from tests.support.private_files import write_private_directory
+from tests.support.private_files import write_private, write_private_directory
 from tests.support.program import Result, Word, run, start, without_narration
 from tests.support.s3_roots import Place, make_place, private_directory, wire_to
 from tests.support.servers import KeyedServer, S3Server, free_ports
@@ -75,10 +75,10 @@ def test_each_verb_does_its_work(seaweedfs: KeyedServer, tmp_path: Path) -> None
         assert job.run("probe") == Result(0, f"probed {url} with the credentials of {creds}\n".encode(), b"")
         assert job.run("resolve") == Result(0, b"", b"")
         save = job.save(1)
-        published = job.run("publish", "-epoch", "2", save + "/", "1")
+        published = job.run("publish", "-epoch", "3", save + "/", "1")
         assert published.status == 0
-        assert f"(epoch 2, step 1, {save})\n".encode() in published.out
-        again = job.run("publish", "-epoch", "2", save, "1")
+        assert f"(epoch 3, step 1, {save})\n".encode() in published.out
+        again = job.run("publish", "-epoch", "3", save, "1")
         assert (again.status, again.out) == (0, b"")
         assert again.notes[0].startswith("already published: ")
         latest = job.save(2)
@@ -135,7 +135,7 @@ TOKEN = "TOKENCANARY/ab+cd=="
 @pytest.mark.parametrize("spelled", [TOKEN, "TOKENCANARY%2Fab%2bcd=%3D", "TOKENCANARY\\/ab\\u002bcd=="])
 def test_a_secret_echoed_by_the_store_is_not_shown(job: Job, spelled: str) -> None:
     """cli.9: as the name of an object, and in its words"""
-    (job.folder / "creds" / "session_token").write_text(TOKEN)
+    write_private(job.folder / "creds" / "session_token", TOKEN)
     page = "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>{}</Key></Contents></ListBucketResult>"
     job.wire.spoil("GET", answers(page.format(f"{job.place.root.prefix}/pub/{spelled}")))
     job.wire.spoil("GET", says(403, "AccessDenied", message=f"not with {spelled}"))
@@ -149,10 +149,10 @@ def test_a_secret_echoed_by_the_store_is_not_shown(job: Job, spelled: str) -> No
 def test_a_secret_from_before_a_refresh_is_not_shown(job: Job) -> None:
     """cli.9, s3.12"""
     job.save(1)
-    (job.folder / "creds" / "session_token").write_text(TOKEN)
+    write_private(job.folder / "creds" / "session_token", TOKEN)
     with job.watch("-interval", "1h") as process:
         assert b"step 1, " in said(process)
-        (job.folder / "creds" / "session_token").write_text("another")
+        write_private(job.folder / "creds" / "session_token", "another")
         job.wire.spoil("GET", EXPIRED, says(403, "AccessDenied", message=f"it was {TOKEN}"))
         process.terminate()
         assert process.wait(60) == 1
@@ -320,7 +320,7 @@ def test_a_key_rotated_on_disk_and_at_the_store_is_picked_up(seaweedfs: KeyedSer
         with job.watch("-interval", "1h") as process:
             assert b"step 1, " in said(process)
             for name, value in new._asdict().items():
-                (tmp_path / "creds" / name).write_text(value)
+                write_private(tmp_path / "creds" / name, value)
             seaweedfs.remove_key(old)
             job.save(2)
             process.terminate()
@@ -359,7 +359,7 @@ def test_a_watch_does_not_move_to_another_store(job: Job, field: str, value: str
     job.save(1)
     with job.watch("-interval", "1h") as process:
         assert b"step 1, " in said(process)
-        (job.folder / "creds" / field).write_text(value)
+        write_private(job.folder / "creds" / field, value)
         job.wire.spoil("GET", EXPIRED)
         process.terminate()
         assert process.wait(60) == 1

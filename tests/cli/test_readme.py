@@ -37,7 +37,8 @@ def rows(text: str) -> list[list[str]]:
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 def test_each_flag_is_in_the_common_table_or_in_that_of_its_verb(verb: Verb) -> None:
     """cli.3: with its default."""
-    tables = {row[0]: row for row in rows(section("## Verbs")) + rows(section(f"### {verb.name}"))}
+    common = rows(section("## Verbs")) + rows(section("### Frameworks"))
+    tables = {row[0]: row for row in common + rows(section(f"### {verb.name}"))}
     for flag in verb.flags:
         # The root of probe has a narrower synopsis of its own.
         synopsis = CHECKPOINT.synopsis if flag.name == CHECKPOINT.name else flag.synopsis

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.private_files import write_private_directory
-from tests.support.program import CLEAN, call
+from tests.support.program import CLEAN, PROGRAM, call
 from tests.support.servers import free_ports
 
 CHILD = """
@@ -84,3 +84,19 @@ def test_an_s3_store_is_reached_without_the_vault_client(tmp_path: Path) -> None
     modules = imported(*line)
     assert "botocore" in modules
     assert modules & {"boto3", "hvac", "requests"} == set()
+
+
+def test_no_code_from_the_working_directory_or_pythonpath_runs(root: Path, tmp_path: Path) -> None:
+    """env.2: a job's folder may hold anything."""
+    planted = tmp_path / "planted"
+    planted.mkdir()
+    for name in ("publish", "json", "re", "enum", "gc", "warnings", "base64", "select", "botocore"):
+        (planted / f"{name}.py").write_text(f"import os; os.write(2, b'planted {name}'); os._exit(3)\n")
+    done = subprocess.run(
+        [PROGRAM, "prune", "-checkpoint", root],
+        cwd=planted,
+        env=CLEAN | {"PYTHONPATH": f":{planted}:."},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -12,7 +12,6 @@ from publish.domain.credentials import DEFAULT_REGION, FIELDS, parse_creds
 from publish.domain.vault_url import SERVICE_ACCOUNT_TOKEN, KubernetesAuth, parse_vault_url
 
 PAGE = (Path(__file__).parents[2] / "docs" / "credentials.md").read_text()
-README = (Path(__file__).parents[2] / "README.md").read_text()
 
 
 def table(heading: str) -> dict[str, str]:
@@ -52,11 +51,3 @@ def test_there_is_an_example_for_each_way_to_log_in() -> None:
     examples = " ".join(re.findall(r"-creds ['\"](vault:.*)['\"]", PAGE))
     assert "auth=kubernetes" in examples
     assert "auth=approle" in examples
-
-
-def test_the_readmes_table_of_vaults_keys_is_the_pages() -> None:
-    """vault.2"""
-    start = PAGE.index("| key | meaning | default |")
-    table = PAGE[start : PAGE.index("\n\n", start)]
-    assert table.count("\n") > 10
-    assert table in README

@@ -158,6 +158,7 @@ def test_dictionaries_made_in_one_go_and_item_by_item_are_read() -> None:
     assert load(b"\x80\x04\x8d" + (2).to_bytes(8, "little") + b"ab.") == "ab"
     assert load(b"\x80\x04\x8e" + (2).to_bytes(8, "little") + b"ab.") is OTHER
     assert load(b"\x80\x02Nq\x05h\x05.") is None
+    assert load(b"\x80\x02Nr\x05\0\0\0K\x01j\x05\0\0\0.") is None
     assert load(b"\x80\x02K\x01q\x00K\x02q\x00h\x00.") == 2
 
 
@@ -193,6 +194,9 @@ def test_no_beginning_of_a_pickle_is_whole(protocol: int, optimized: bool) -> No
         (b"\x80\x04\x8b\xff\xff\xff\xff.", "cut off: 8 bytes"),
         (b"\x80\x04cos.system", "cut off: 12 bytes"),
         (b"\x80\x04K", "cut off: 3 bytes"),
+        (b"\x80\x04N\x94j\0\0", "cut off: 7 bytes"),
+        (b"\x80\x04G123456", "cut off: 9 bytes"),
+        (b"\x80\x04j\0\0\0\1.", "not a pickle: byte 2"),
         (b"\x80\x04\xffN.", "not a pickle: byte 2"),
         (b"\x80\x04P1\n.", "not a pickle: byte 2"),
         (b"\x80\x04Q.", "not a pickle: byte 2"),

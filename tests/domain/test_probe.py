@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import pytest
 
+from publish.cli.race import race
 from publish.domain.entry import Entry
 from publish.domain.errors import (
     AlreadyExists,
@@ -19,10 +23,13 @@ from publish.domain.errors import (
     Unreachable,
 )
 from publish.domain.ports import Namespace, Page
-from publish.domain.probe import WRITERS, ProbeFailed, Retry, probe
+from publish.domain.probe import ROUNDS, WRITERS, ProbeFailed, Retry, probe
 from publish.domain.retry import RetryLimits
 from tests.support.fakes import FakeRandom, FakeStore
 from tests.support.retrying import retrying
+
+In = TypeVar("In")
+Out = TypeVar("Out")
 
 STEPS = ["write", "read", "conditional write", "list", "delete"]
 
@@ -37,7 +44,10 @@ class Objects:
         self.before: Callable[[str, int], None] = lambda step, count: None
         self.after: Callable[[str, int], None] = lambda step, count: None
 
-    def put(self, path: bytes, body: bytes, *, only_if_new: bool) -> None:
+    def put(
+        self, path: bytes, body: bytes, *, only_if_new: bool, before_send: Callable[[], None] = lambda: None
+    ) -> None:
+        before_send()
         with self._request("conditional write" if only_if_new else "write"):
             if only_if_new and not self.accepts(path, body):
                 raise AlreadyExists("taken")
@@ -45,6 +55,11 @@ class Objects:
 
     def accepts(self, path: bytes, body: bytes) -> bool:
         return path not in self.objects
+
+    def hold_connection(self, path: bytes, until: Callable[[], None]) -> None:
+        assert path in self.objects
+        with self._request("connect"):
+            until()
 
     def read(self, path: bytes, limit: int) -> bytes | None:
         with self._request("read"):
@@ -79,8 +94,12 @@ class _Hooks:
             self._store.after(self._step, self._count)
 
 
+def one_by_one(work: Callable[[In, Callable[[], None]], Out], items: Iterable[In]) -> list[Out]:
+    return [work(item, lambda: None) for item in items]
+
+
 def run(store: Objects, retry: Retry | None = None) -> None:
-    probe(retry or retrying(FakeStore()).retry, store, FakeRandom(), map)
+    probe(retry or retrying(FakeStore()).retry, store, FakeRandom(), one_by_one)
 
 
 def failing(step: str, fault: PublishError) -> Callable[[str, int], None]:
@@ -102,7 +121,8 @@ def test_a_correct_store_passes_and_the_probe_leaves_nothing() -> None:
     assert store.objects == {}
     assert [step for step in STEPS if step in store.asked] == STEPS
     assert store.asked.count("list") == 2
-    assert store.asked.count("conditional write") == 1 + WRITERS
+    assert store.asked.count("conditional write") == 1 + ROUNDS * WRITERS
+    assert store.asked.count("connect") == ROUNDS * WRITERS
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -155,7 +175,7 @@ def test_a_store_that_checks_before_it_writes_fails_the_race(winners: int) -> No
     store = Objects()
     # The first writers check before any of them has written.
     store.accepts = lambda path, body: (  # type: ignore[method-assign]  # a store whose check and write are two steps
-        path.endswith(b"-race") and store.asked.count("conditional write") <= 1 + winners
+        b"-race-" in path and store.asked.count("conditional write") <= 1 + winners
     )
     with pytest.raises(ProbeFailed, match=f"when writers race: {winners} of {WRITERS} created the same name"):
         run(store)
@@ -176,8 +196,8 @@ def test_a_race_whose_winner_is_not_the_object_kept_is_a_failure() -> None:
 
     def after(asked: str, count: int) -> None:
         if asked == "conditional write" and count == 1:
-            (race,) = (path for path in store.objects if path.endswith(b"-race"))
-            store.objects[race] = b"of another writer"
+            (raced,) = (path for path in store.objects if b"-race-" in path)
+            store.objects[raced] = b"of another writer"
 
     store.after = after
     with pytest.raises(ProbeFailed, match="when writers race"):
@@ -218,10 +238,10 @@ def test_reading_back_different_data_is_a_failure() -> None:
 
 
 def test_an_object_that_is_missing_when_read_back_is_a_failure() -> None:
-    """probe.2"""
+    """probe.2, s3.3"""
     store = Objects()
     store.after = lambda asked, count: store.objects.clear() if asked == "write" else None
-    with pytest.raises(ProbeFailed, match=r"^probe: read: "):
+    with pytest.raises(ProbeFailed, match=r"^probe: read: the object is not there after it was written$"):
         run(store)
 
 
@@ -277,6 +297,73 @@ def test_two_probes_use_different_names() -> None:
     store.after = after
     entropy = FakeRandom()
     for _ in range(2):
-        probe(retrying(FakeStore()).retry, store, entropy, map)
-    assert len(used) == 4
+        probe(retrying(FakeStore()).retry, store, entropy, one_by_one)
+    assert len(used) == 2 * (1 + ROUNDS)
     assert not [path for path in used if b"/" in path]
+
+
+class Racy:
+    """A store that checks a name and creates it `window` seconds later; 0: it does both at once."""
+
+    def __init__(self, window: float) -> None:
+        self._window = window
+        self._lock = threading.Lock()
+        self._objects: dict[bytes, bytes] = {}
+
+    def put(
+        self, path: bytes, body: bytes, *, only_if_new: bool, before_send: Callable[[], None] = lambda: None
+    ) -> None:
+        before_send()
+        if not self._window:
+            with self._lock:
+                self._create(path, body, only_if_new=only_if_new)
+            return
+        if only_if_new and path in self._objects:
+            raise AlreadyExists("taken")
+        time.sleep(self._window)  # the fault itself
+        self._objects[path] = body
+
+    def _create(self, path: bytes, body: bytes, *, only_if_new: bool) -> None:
+        if only_if_new and path in self._objects:
+            raise AlreadyExists("taken")
+        self._objects[path] = body
+
+    def hold_connection(self, path: bytes, until: Callable[[], None]) -> None:
+        assert path in self._objects
+        until()
+
+    def read(self, path: bytes, limit: int) -> bytes | None:
+        content = self._objects.get(path)
+        return None if content is None else content[:limit]
+
+    def delete(self, path: bytes) -> None:
+        self._objects.pop(path, None)
+
+    def list_entries(self, namespace: Namespace, token: str | None) -> Page:
+        del namespace, token
+        return Page([], None)
+
+
+def probes(window: float, times: int) -> list[bool]:
+    """Whether each of so many probes passed."""
+    passed = []
+    for _ in range(times):
+        try:
+            probe(lambda _step, request: request(), Racy(window), FakeRandom(), race)
+        except ProbeFailed:
+            passed.append(False)
+        else:
+            passed.append(True)
+    return passed
+
+
+@pytest.mark.parametrize("times", [5, pytest.param(50, marks=pytest.mark.exhaustive)])
+def test_a_second_winner_within_a_millisecond_is_always_found(times: int) -> None:
+    """probe.3"""
+    assert probes(0.001, times) == [False] * times
+
+
+@pytest.mark.parametrize("times", [5, pytest.param(50, marks=pytest.mark.exhaustive)])
+def test_a_store_that_checks_and_creates_at_once_always_passes(times: int) -> None:
+    """probe.3"""
+    assert probes(0, times) == [True] * times

@@ -1,4 +1,4 @@
-"""Saves that the real frameworks made, recorded system call by system call (tests/acceptance/record.py)."""
+"""Saves that the real frameworks made, recorded call by call (tests/acceptance/test_recorded_saves.py)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.recording import load, replay
+from tests.support.recording import Operation, load, replay
 from tests.support.watched import WatchedFolder
 
 RECORDINGS = Path(__file__).parents[1] / "samples/recordings"
@@ -32,9 +32,12 @@ def test_a_real_save_is_published_with_its_last_operation_and_not_before(
     job: str, framework: str, saves: list[str], tmp_path: Path
 ) -> None:
     """watch.1, watch.2: the recording is replayed, and the watch scans after every operation."""
-    operations = load(RECORDINGS / f"{job}.jsonl.gz")
+    check_replay(load(RECORDINGS / f"{job}.jsonl.gz"), framework, saves, tmp_path)
+
+
+def check_replay(operations: list[Operation], framework: str, saves: list[str], root: Path) -> None:
     last = {save: _last_operation(operations, save) for save in saves}
-    watched = WatchedFolder(tmp_path, framework)
+    watched = WatchedFolder(root, framework)
     for number, operation in enumerate(replay(operations, watched.saves)):
         for save in watched.scan():
             assert number >= last[save], f"{save} is published early, after {operation[:2]}"
@@ -42,7 +45,7 @@ def test_a_real_save_is_published_with_its_last_operation_and_not_before(
     assert watched.published() == saves
 
 
-def _last_operation(operations: list[list[object]], save: str) -> int:
+def _last_operation(operations: list[Operation], save: str) -> int:
     """The number of the last operation on the save's own files, or on what becomes the save."""
     return max(
         number

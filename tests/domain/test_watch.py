@@ -208,5 +208,20 @@ def test_a_save_that_is_not_whole_is_still_being_written() -> None:
     flaws.clear()
     watch.scan()
     assert run.published() == [1, 3, 2]
-    # A save that the framework calls incomplete is not looked at, and one that is published is not again.
-    assert asked == [*paths, paths[1]]
+    # A save is looked at again after its data was synced (data.1). One that the framework calls incomplete, or that is
+    # published, is not looked at.
+    assert asked == [paths[0], paths[0], paths[1], paths[2], paths[2], paths[1], paths[1]]
+
+
+def test_a_save_of_another_user_is_skipped_and_named_once() -> None:
+    """watch.13"""
+    run = Run()
+    foreign, own = run.save(1), run.save(2)
+    run.store.foreign.add(foreign + b"/trainer_state.json")
+    run.watch.begin()
+    run.watch.scan()
+    run.watch.scan()
+    assert run.published() == [2]
+    notes = [note for note in run.report.notes if "another user" in note]
+    assert notes == [f"skipping a save that belongs to another user: /ckpt/{foreign.decode()}/trainer_state.json"]
+    assert own != foreign

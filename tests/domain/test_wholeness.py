@@ -132,7 +132,7 @@ def test_what_is_whole_or_not_judged_is_whole(files: dict[bytes, bytes]) -> None
         ({b"config.json": b" "}, "config.json", "cut off: 1 bytes"),
         ({b"config.json": b'{"a": '}, "config.json", "cut off: 6 bytes"),
         ({b"trainer_state.json": STATE[:-1]}, "trainer_state.json", f"cut off: {len(STATE) - 1} bytes"),
-        ({b"trainer_state.json": b"{}"}, "trainer_state.json", "no 64-bit integer global_step in it"),
+        ({b"trainer_state.json": b"{}"}, "trainer_state.json", "no 64-bit integer global_step"),
         ({b"manifest.ocdbt": b""}, "manifest.ocdbt", "cut off: 0 bytes"),
         ({b"rng_state_1.pth": ZIP}, "rng_state_1.pth", "1 of 2 ranks are there; rank 0 is not"),
     ],

@@ -7,7 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.layouts import WRITTEN, WrittenSave, in_some_order, megatron, orbax_in_place
+from publish.domain.frameworks import FRAMEWORKS
+from publish.domain.root import S3Root
+from publish.domain.watch import Watcher
+from tests.support.fakes import FakeReport, FakeStore
+from tests.support.layouts import (
+    MEGATRON,
+    MEGATRON_TRACKER,
+    WRITTEN,
+    WrittenSave,
+    in_some_order,
+    megatron,
+    orbax_in_place,
+)
 from tests.support.recording import replay
 from tests.support.watched import WatchedFolder
 
@@ -41,3 +53,39 @@ def test_dcp_does_not_take_a_save_of_megatron(order: int, tmp_path: Path) -> Non
     watched = WatchedFolder(tmp_path, "dcp")
     for operation in replay(list(in_some_order([*megatron().phases, *megatron().after], order)), watched.saves):
         assert watched.scan() == [], operation
+
+
+def test_a_save_of_megatron_under_a_tracker_that_is_ahead_waits_for_its_last_file(tmp_path: Path) -> None:
+    """watch.2: a rollback writes iterations that the tracker has long passed."""
+    watched = WatchedFolder(tmp_path, "megatron")
+    (watched.saves / MEGATRON_TRACKER).write_text("2000")
+    data = megatron().phases[:-2]
+    operations = list(in_some_order(data, 1))
+    mark = next(number for number, (kind, path, *_) in enumerate(operations) if path.endswith("/metadata.json"))
+    for operation in replay(operations[: mark + 1], watched.saves):
+        assert watched.scan() == [], operation
+    for _ in replay(operations[mark + 1 :], watched.saves):
+        watched.scan()
+    assert watched.published() == [MEGATRON]
+
+
+def test_a_save_of_orbax_on_an_object_store_waits_for_its_last_object() -> None:
+    """watch.2: objects appear one by one, and whole."""
+    phases, _ = orbax_in_place()
+    objects = dict.fromkeys(str(path) for kind, path, *_ in in_some_order(phases, 1) if kind == "create")
+    store, report = FakeStore(), FakeReport()
+    watcher = Watcher(store, report, S3Root("bucket", "run"), FRAMEWORKS["orbax"], b"saves", 1)
+    watcher.begin()
+    begun, ended = b'{"init_timestamp_nsecs": 1}', b'{"commit_timestamp_nsecs": 2}'
+    for path in objects:
+        content = begun if path.endswith("_CHECKPOINT_METADATA") else b"x"
+        store.files[b"saves/" + path.encode()] = content
+        watcher.scan()
+        assert report.said == [], path
+    store.files[b"saves/7.orbax-checkpoint-tmp/x"] = b"x"
+    store.files[b"saves/7/_CHECKPOINT_METADATA"] = ended
+    watcher.scan()
+    assert report.said == []
+    del store.files[b"saves/7.orbax-checkpoint-tmp/x"]
+    watcher.scan()
+    assert [said for said, _ in report.said] == ["published"]

@@ -15,7 +15,7 @@ from kubernetes_validate import ValidationError
 from kubernetes_validate.utils import all_versions, major_minor, validate
 
 from tests.support.kubelet import MountedSecret
-from tests.support.program import CLEAN, PROGRAM
+from tests.support.program import CLEAN, PROGRAM, without_narration
 from tests.support.s3_roots import Place, make_place
 from tests.support.servers import KeyedServer, S3Server
 
@@ -163,7 +163,7 @@ def test_each_pod_resumes_from_the_previous_pods_save_with_a_higher_epoch(
             assert (job / "resume").read_text().rstrip("\n") == resume
             place.fill(f"exec/{pod.name}/step-{step}/.metadata")
             assert watch.stdout is not None
-            said = watch.stdout.readline().decode()
+            said = next(line for line in watch.stdout if without_narration(line)).decode()
             # A save that the pod's end cut short.
             place.fill(f"exec/{pod.name}/step-{step + 1}/.metadata.tmp")
         resume = f"{place.url}/exec/{pod.name}/step-{step}"

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from publish.domain.probe import ROUNDS, WRITERS
 from tests.support.fault_proxy import Fault, lost_reply, passes, says, silence, unconditional
+from tests.support.racy_store import RacyPut
 from tests.support.s3_jobs import S3Job, s3_job
 from tests.support.servers import S3Server
 
@@ -57,6 +59,38 @@ def test_a_store_that_ignores_the_condition_fails(part: str, job: S3Job) -> None
     assert note.startswith("store: probe: conditional write: the store does not honour conditional writes")
     assert ("writers race" in note) == (part == RACE)
     assert left(job) == []
+
+
+RUNS = [5, pytest.param(50, marks=pytest.mark.exhaustive)]
+
+
+@pytest.mark.parametrize("runs", RUNS)
+def test_a_store_with_a_window_of_a_millisecond_is_always_found(runs: int, moto: S3Server, tmp_path: Path) -> None:
+    """probe.3"""
+    with s3_job(moto, tmp_path) as job:
+        job.wire.spoil_all("PUT", RacyPut(), part=RACE)
+        found = 0
+        for _ in range(runs):
+            result = job.run("probe")
+            found += result.status == 1 and "when writers race" in result.notes[0]
+        assert found == runs
+        assert left(job) == []
+
+
+@pytest.mark.parametrize("runs", RUNS)
+def test_a_right_store_is_never_suspected(runs: int, seaweedfs: S3Server, tmp_path: Path) -> None:
+    """probe.3"""
+    with s3_job(seaweedfs, tmp_path) as job:
+        assert [job.run("probe").status for _ in range(runs)] == [0] * runs
+
+
+def test_the_writers_race_on_connections_that_have_carried_a_request(job: S3Job) -> None:
+    """probe.3: as many connections as writers in all, each of which was opened for a read."""
+    assert job.run("probe").status == 0
+    races = [number for number, asked in enumerate(job.wire.asked) if RACE in asked.target and asked.method == "PUT"]
+    assert len(races) == ROUNDS * WRITERS
+    assert len([asked for asked in job.wire.asked[: races[0]] if asked.method == "GET"]) >= WRITERS
+    assert job.wire.connections == WRITERS
 
 
 STEPS: dict[str, tuple[str, str, tuple[Fault, ...]]] = {

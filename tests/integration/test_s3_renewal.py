@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from tests.support.fault_proxy import Fault, says
-from tests.support.program import start
+from tests.support.program import start, without_narration
 from tests.support.s3_jobs import S3Job
 
 REJECTED = "the store rejected the credentials ({}); resolving the sources again"
@@ -39,7 +39,7 @@ def test_each_rejected_request_is_sent_once_more_with_fresh_credentials(request_
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, b"")
-    notes = err.decode().splitlines()
+    notes = without_narration(err).decode().splitlines()
     assert notes[0] == "publish: " + REJECTED.format("ExpiredToken")
     assert len(notes) == 2
     assert job.flags[-1] in notes[1]

@@ -349,7 +349,7 @@ def test_a_tls_proxy_is_verified_with_the_system_bundle_and_never_with_ca(
     assert read(f"{vault.address}/{secret.path}?{login}&proxy={proxy}", roots) == CREDENTIALS
     # A proxy that only `ca=` would vouch for, and a server that only the node's roots would.
     assert wrong(f"{through_tls}{tls(tinyproxy.url, signer=authority).address}", roots).startswith(
-        "the TLS certificate of the proxy does not verify"
+        "cannot verify the TLS certificate of the proxy"
     )
     server = tls(vault.address, signer=nodes).address
     assert wrong(f"{server}/{secret.path}?{login}&ca={ca}&proxy={proxy}", roots).startswith(

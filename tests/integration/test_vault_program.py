@@ -16,7 +16,7 @@ from tests.support.fake_vault import FakeVault, answers, drips, echoes, says, st
 from tests.support.fault_proxy import Asked, Fault, Wire, lost_request, web_page
 from tests.support.openbao import Admin, OpenBao
 from tests.support.private_files import write_private_directory
-from tests.support.program import Result, run, start
+from tests.support.program import Result, run, start, without_narration
 from tests.support.s3_roots import Place, make_place
 from tests.support.servers import Key, KeyedServer, S3Server
 from tests.support.tokenreview import TokenReview
@@ -355,7 +355,7 @@ def test_a_watch_picks_up_a_key_that_is_rotated_in_vault_and_at_the_store(
         process.send_signal(signal.SIGTERM)
         assert b"step 2, " in process.stdout.readline()
         assert process.wait(60) == 0
-        said = process.stderr.read().decode()
+        said = without_narration(process.stderr.read()).decode()
     assert said.splitlines() == [
         "publish: the store rejected the credentials (InvalidAccessKeyId); resolving the sources again",
         f"publish: now using credentials from {creds}",

@@ -11,6 +11,7 @@ from publish.domain.ports import Namespace, Store
 from publish.domain.prune import Guards, prune
 from publish.domain.publish import publish_save
 from publish.domain.retention import Policy
+from publish.domain.retract import retract_and_delete
 from publish.domain.root import PosixRoot
 from publish.domain.watch import Watcher
 from tests.model.explorer import Check, Program, View, World
@@ -18,6 +19,8 @@ from tests.support.fakes import FakeReport, FakeStore
 from tests.support.retrying import retrying
 
 SAVES = b"exec/a"
+# How the names of actors begin that remove what was published.
+_REMOVERS = ("prune", "retract")
 
 
 def save_path(step: int) -> bytes:
@@ -52,6 +55,15 @@ def pruning(keep: int) -> Program:
 def publishing(epoch: int, step: int) -> Program:
     def program(store: Store, report: FakeReport) -> None:
         publish_save(retrying(store), report, entry(epoch, step))
+
+    return program
+
+
+def retracting(step: int) -> Program:
+    """Takes back the save of a step, and deletes it."""
+
+    def program(store: Store, report: FakeReport) -> None:
+        retract_and_delete(retrying(store), report, save_path(step), map)
 
     return program
 
@@ -97,7 +109,7 @@ def _what_was_published_is_there(view: View, promised: set[Entry]) -> str | None
         if one.name in view.world.entries(Namespace.PUB) and is_whole(view.world, one.path):
             continue
         created = [creation.begun for creation in view.created if creation.name == one.name]
-        if not any(actor.startswith("prune") and actor not in begun for actor in view.begun for begun in created):
+        if not any(actor.startswith(_REMOVERS) and actor not in begun for actor in view.begun for begun in created):
             return f"published, and gone without a prune that began afterwards: {_shown(one)}"
     return None
 

@@ -9,9 +9,10 @@ import pytest
 
 from publish.domain import prune as prune_module
 from publish.domain import publish as publish_module
+from publish.domain.removal import Remover
 from publish.domain.retention import PlannedRemoval, apply_retention
 from tests.model.explorer import CounterExample, Explorer, Program, World
-from tests.model.scopes import pruning, publishing, root_with, rules, watching
+from tests.model.scopes import pruning, publishing, retracting, root_with, rules, watching
 
 
 class Scope(NamedTuple):
@@ -28,6 +29,9 @@ OLD_SAVE = Scope(root_with(range(1, 3)), {"prune": pruning(1), "publish": publis
 SAME_ENTRY = Scope(root_with(range(1, 3)), {"prune": pruning(1), "publish": publishing(1, 1)})
 
 SMALL = {
+    "a save is taken back beside a prune": Scope(
+        root_with(range(1, 4)), {"retract": retracting(2), "prune": pruning(1)}
+    ),
     "two prunes": TWO_PRUNES,
     "an old save is published again beside a prune": SAME_ENTRY,
     "an old save is published under a new epoch beside a prune": OLD_SAVE,
@@ -39,6 +43,12 @@ SMALL = {
     ),
 }
 FULL = {
+    "retract, watch and prune": Scope(
+        root_with(range(1, 4)), {"retract": retracting(2), "watch": watching(1), "prune": pruning(1)}
+    ),
+    "retract, publish and prune": Scope(
+        root_with(range(1, 4)), {"retract": retracting(2), "publish": publishing(1, 2), "prune": pruning(2)}
+    ),
     "three prunes": Scope(root_with(range(1, 4)), {**TWO_PRUNES.programs, "prune-3": pruning(1)}),
     "two watches of new saves and a prune": Scope(
         root_with(range(1, 3), published=False), {"watch-1": watching(1), "watch-2": watching(2), "prune": pruning(1)}
@@ -79,12 +89,12 @@ def test_a_publisher_that_does_not_look_again_is_found_out(monkeypatch: pytest.M
 
 def test_a_prune_that_drops_the_record_of_an_entry_in_the_log_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """race.2."""
-    remove_saves = prune_module._Prune._remove_saves
+    remove_saves = Remover.remove_saves
 
-    def careless(self: prune_module._Prune, planned: list[PlannedRemoval], _remaining: object) -> None:
+    def careless(self: Remover, planned: list[PlannedRemoval], _remaining: object) -> None:
         remove_saves(self, planned, ())
 
-    monkeypatch.setattr(prune_module._Prune, "_remove_saves", careless)
+    monkeypatch.setattr(Remover, "remove_saves", careless)
     with pytest.raises(CounterExample, match="a save that no entry names"):
         TWO_PRUNES.explorer().run()
 

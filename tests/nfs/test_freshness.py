@@ -28,7 +28,6 @@ def test_the_client_remembers_that_a_name_was_not_there(nodes: Nodes) -> None:
     assert (b.root / "pub").exists()
 
 
-@pytest.mark.xfail(reason="nfs.1 is to come")
 def test_the_first_publication_is_seen_at_once(nodes: Nodes) -> None:
     """nfs.1: the other node has looked for `pub/` before it was there."""
     a, b = nodes
@@ -50,7 +49,6 @@ def test_a_later_publication_is_seen_at_once(nodes: Nodes) -> None:
             os.listdir(b.root)
 
 
-@pytest.mark.xfail(reason="nfs.1 is to come")
 def test_nothing_is_never_said_from_a_cache(server: Server, version: str, tmp_path: Path) -> None:
     """nfs.1: the server is gone, and `pub/` was not there when it was last asked."""
     with server.mounted(tmp_path / "soft", f"vers={version},soft,timeo=5,retrans=1,retry=0") as mount:
@@ -63,7 +61,6 @@ def test_nothing_is_never_said_from_a_cache(server: Server, version: str, tmp_pa
         assert resolved.err
 
 
-@pytest.mark.xfail(reason="nfs.2 is to come")
 def test_a_save_that_another_node_has_just_made_can_be_published(nodes: Nodes) -> None:
     """nfs.2: this node has looked for it before."""
     a, b = nodes
@@ -74,7 +71,6 @@ def test_a_save_that_another_node_has_just_made_can_be_published(nodes: Nodes) -
 
 
 @pytest.mark.parametrize("framework", MARKERS)
-@pytest.mark.xfail(reason="nfs.2 is to come")
 def test_the_last_scan_sees_what_another_node_wrote_before_it(nodes: Nodes, framework: str) -> None:
     """nfs.2: the watch has looked for the marker many times before."""
     a, b = nodes

@@ -23,7 +23,6 @@ def test_of_twelve_publishers_on_two_nodes_one_publishes(nodes: Nodes) -> None:
     assert [node.resolve() for node in nodes] == [node.says(1) for node in nodes]
 
 
-@pytest.mark.xfail(reason="nfs.4 is to come")
 def test_two_prunes_at_once_both_end_with_0(nodes: Nodes) -> None:
     """nfs.4: one removes folders under the other's feet, which are stale then."""
     a, b = nodes

@@ -64,7 +64,6 @@ def test_a_save_that_is_read_on_another_node_goes(nodes: Nodes) -> None:
             assert os.read(file, 10) == b"w"
 
 
-@pytest.mark.xfail(reason="nfs.3 is to come")
 def test_an_entry_that_is_read_while_it_is_removed_is_none(nodes: Nodes) -> None:
     """nfs.3: a backup reads `pub/`; no verb of any node minds."""
     a, b = nodes
@@ -77,7 +76,6 @@ def test_an_entry_that_is_read_while_it_is_removed_is_none(nodes: Nodes) -> None
     assert b.resolve() == b.says(2)
 
 
-@pytest.mark.xfail(reason="nfs.3 is to come")
 def test_a_record_that_is_read_while_it_is_dropped_is_none(nodes: Nodes) -> None:
     """nfs.3: the same for the records of removals."""
     a, _ = nodes

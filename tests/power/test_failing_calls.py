@@ -28,7 +28,6 @@ def words(recording: Recording) -> tuple[bytes, bytes]:
 
 @pytest.mark.parametrize("name", SYNCED.values(), ids=SYNCED)
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EPERM, errno.EACCES], ids=errno.errorcode.get)
-@pytest.mark.xfail(reason="data.5 is to come", strict=False)
 def test_a_sync_that_fails_is_a_failure(laboratory: Laboratory, name: bytes, number: int) -> None:
     """data.5: EPERM and EACCES as well."""
     fault = Fault("fsync", name, number, FOREVER)
@@ -40,7 +39,6 @@ def test_a_sync_that_fails_is_a_failure(laboratory: Laboratory, name: bytes, num
 
 
 @pytest.mark.parametrize("number", [errno.EINVAL, errno.EOPNOTSUPP], ids=errno.errorcode.get)
-@pytest.mark.xfail(reason="data.3 is to come")
 def test_a_filesystem_without_syncs_is_named_once(laboratory: Laboratory, number: int) -> None:
     """data.3."""
     faults = [Fault("fsync", name, number, FOREVER) for name in SYNCED.values()]
@@ -51,7 +49,6 @@ def test_a_filesystem_without_syncs_is_named_once(laboratory: Laboratory, number
     assert err.count(b"\n") == 1
 
 
-@pytest.mark.xfail(reason="nfs.7 is to come")
 def test_a_taken_name_that_is_refused_otherwise_is_taken(laboratory: Laboratory) -> None:
     """nfs.7: on sshfs the loser of a race may get EPERM; here it has just looked, and seen nothing."""
     # No other test has this step, so the kernel has not seen the name before.
@@ -67,7 +64,6 @@ PASSING = [errno.ESTALE, errno.ETIMEDOUT, errno.EIO, errno.EAGAIN, errno.ENOMEM,
 
 
 @pytest.mark.parametrize("number", PASSING, ids=errno.errorcode.get)
-@pytest.mark.xfail(reason="nfs.6 is to come")
 def test_a_watch_tries_again_what_passes(laboratory: Laboratory, number: int) -> None:
     """nfs.6: the folder of the saves cannot be listed for a moment."""
     fault = Fault("opendir", b"a", number, 3)
@@ -76,7 +72,6 @@ def test_a_watch_tries_again_what_passes(laboratory: Laboratory, number: int) ->
     assert recording.statuses == (0,)
 
 
-@pytest.mark.xfail(reason="nfs.6 is to come", strict=False)
 def test_a_sync_that_failed_is_not_tried_again(laboratory: Laboratory) -> None:
     """nfs.6, fsync(2): after EIO the pages count as clean, so a second sync would lie."""
     fault = Fault("fsync", b"pub", errno.EIO, 1)

@@ -55,7 +55,6 @@ def test_a_later_publication_survives(laboratory: Laboratory) -> None:
     assert_none(laboratory.findings(recording, kept=[1]))
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="data.1 is to come")
 def test_what_a_published_save_holds_survives(laboratory: Laboratory) -> None:
     """data.1: the job wrote the save and did not sync it."""
     recording = laboratory.record(unsynced(filesystem(), save_files(1)), *publish(laboratory, 1))
@@ -63,7 +62,6 @@ def test_what_a_published_save_holds_survives(laboratory: Laboratory) -> None:
     assert_none(laboratory.findings(recording))
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="data.1 is to come")
 def test_what_a_save_holds_that_a_watch_published_survives(laboratory: Laboratory) -> None:
     """data.1: the job wrote the saves and did not sync them."""
     before = unsynced(filesystem(save_files(1), published(1)), {**save_files(2), **save_files(3)})
@@ -90,7 +88,6 @@ def test_what_a_watch_publishes_survives(laboratory: Laboratory) -> None:
     assert_none(laboratory.findings(recording, kept=[1]))
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="data.5 is to come")
 def test_a_watch_makes_durable_what_a_killed_publish_of_its_epoch_left_in_the_log(laboratory: Laboratory) -> None:
     """data.5: the watch counts it as done, so it has to be."""
     first = laboratory.record(filesystem(save_files(1)), *publish(laboratory, 1))
@@ -109,7 +106,6 @@ def test_a_prune_can_be_cut_anywhere(laboratory: Laboratory) -> None:
     assert_none(laboratory.findings(recording, kept=[3], doomed=[1, 2]))
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="data.6 is to come")
 def test_a_prune_that_finishes_a_killed_one_can_be_cut_anywhere(laboratory: Laboratory) -> None:
     """data.6: what the killed one removed is made durable before its record is dropped."""
     first = laboratory.record(with_log(1, 2), *prune(laboratory))
@@ -121,7 +117,6 @@ def test_a_prune_that_finishes_a_killed_one_can_be_cut_anywhere(laboratory: Labo
     assert_none(found)
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="data.6 and race.2 are to come")
 def test_two_prunes_side_by_side_can_be_cut_anywhere(laboratory: Laboratory) -> None:
     """prune.8, data.6: one stands still after each of its operations while the other goes by."""
     alone = laboratory.record(with_log(1, 2), *prune(laboratory))

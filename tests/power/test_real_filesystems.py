@@ -84,7 +84,6 @@ def test_a_prune_can_be_cut_anywhere(disk: Disk, judge: Judge) -> None:
     cut_everywhere(disk, before, words, judge, kept=[2], doomed=[1])
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="data.1 is to come")
 def test_what_a_published_save_holds_survives(disk: Disk, judge: Judge) -> None:
     """data.1, data.4: the job wrote the save and did not sync it."""
     image = disk()

@@ -15,7 +15,7 @@ from publish.domain.errors import (
     StoreFault,
     SymlinkInPath,
 )
-from publish.domain.ports import FilesPage, Namespace, Page, Removal, SavedFile
+from publish.domain.ports import FilesPage, LoggedName, LogPage, Namespace, Page, Removal, SavedFile
 
 NAME_LIMIT = 255
 
@@ -29,6 +29,7 @@ class FakeStore:
         self.files: dict[bytes, bytes] = {}
         self.synced: list[bytes] = []
         self.foreign: set[bytes] = set()
+        self.times: dict[bytes, float] = {}
         self.links: set[bytes] = set()
         self.stuck: set[bytes] = set()
         # How often a test has said that a file was written anew, perhaps with the same content.
@@ -37,6 +38,10 @@ class FakeStore:
 
     def list_entries(self, namespace: Namespace, token: str | None) -> Page:
         return self._page(sorted(self.areas[namespace]), token)
+
+    def list_log(self, token: str | None) -> LogPage:
+        page = self.list_entries(Namespace.PUB, token)
+        return LogPage([LoggedName(name, self.times.get(name, 0.0)) for name in page.names], page.next_token)
 
     def check_name_length(self, name: bytes) -> None:
         if len(name) > NAME_LIMIT:
@@ -182,6 +187,12 @@ class FakeReport:
 
     def note(self, line: str) -> None:
         self.notes.append(line)
+
+    def retracted(self, entry: Entry) -> None:
+        self.said.append(("retracted", entry))
+
+    def stays(self, path: bytes, reason: str) -> None:
+        self.said.append(("stays", (path, reason)))
 
     def not_published(self, entry: Entry, fault: PublishError) -> None:
         self.said.append(("not published", entry))

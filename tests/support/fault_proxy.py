@@ -75,6 +75,10 @@ class Exchange:
         dropped = {"transfer-encoding", "connection"} | ({"content-length"} if asked.method != "HEAD" else set())
         return Reply(answer.status, [(k, v) for k, v in answer.getheaders() if k.lower() not in dropped], body)
 
+    def resign(self, asked: Asked) -> Asked:
+        """A changed request with a signature that the server accepts."""
+        return self._wire.resign(asked)
+
     def send(self, raw: bytes) -> None:
         self._handler.wfile.write(raw)
         self._handler.wfile.flush()
@@ -159,7 +163,7 @@ def unconditional(exchange: Exchange) -> None:
     """The server never sees the condition, as some stores do not look at it."""
     kept = [(key, value) for key, value in exchange.asked.headers if key.lower() != "if-none-match"]
     # The signature covers the header: these tests' servers get a fresh one from `resign`.
-    exchange.answer(exchange.forward(exchange._wire.resign(exchange.asked._replace(headers=kept))))
+    exchange.answer(exchange.forward(exchange.resign(exchange.asked._replace(headers=kept))))
 
 
 def says(status: int, code: str = "", *, message: str = "told to", headers: tuple[tuple[str, str], ...] = ()) -> Fault:

@@ -36,7 +36,7 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 T = TypeVar("T")
 
-# Requests in flight while a prune removes saves; at least the number of the probe's racing writers.
+# Requests in flight while a prune removes saves.
 _WORKERS = 16
 # For so long a verb on a directory repeats what failed with a stale file handle (nfs.6).
 STALE_RETRY_SECONDS = 10.0
@@ -201,8 +201,10 @@ def _prepare_s3(invocation: Invocation, text: bytes, long_running: bool) -> Prep
 def _open_s3(
     invocation: Invocation, root: S3Root, items: Iterable[SourceSpec], deadline: Deadline, *, long_running: bool
 ) -> OpenRoot:
+    from publish.adapters.process_memory import forbid_dumps
     from publish.domain.credentials import resolve_credentials
 
+    forbid_dumps()
     line, output = invocation.line, invocation.output
 
     def resolve() -> tuple[str, Credentials]:
@@ -221,6 +223,7 @@ def _open_s3(
     from publish.adapters.ca_bundle import system_ca_bundle
     from publish.adapters.clock import SystemClock, SystemRandom
     from publish.adapters.s3 import ConnectionSettings, S3Store
+    from publish.cli.race import race
     from publish.domain.credential_refresh import CredentialRefresher
     from publish.domain.probe import probe
 
@@ -249,7 +252,7 @@ def _open_s3(
         _in_parallel,
         lambda path: root.locate(path, b"/", lambda _: False),
         source,
-        lambda: probe(retrying.retry, store, random, _in_parallel),
+        lambda: probe(retrying.retry, store, random, race),
     )
 
 

@@ -68,6 +68,14 @@ class Reporter:
             f"{highest}: {to_text(self._root.render(entry.path))}"
         )
 
+    def retracted(self, entry: Entry) -> None:
+        """A publication was taken back."""
+        self._output.print_result(b"retracted " + self._describe(entry))
+
+    def stays(self, path: bytes, reason: str) -> None:
+        """A save that was to be removed stays."""
+        self._output.log(f"left {to_text(self._root.render(path))} in place: {reason}")
+
     def removed(self, path: bytes) -> None:
         """A save existed and has been removed."""
         self._output.print_result(b"removed " + self._root.render(path))

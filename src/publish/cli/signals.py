@@ -35,9 +35,11 @@ class StopSignal:
             select.select([self._wake_read], [], [], max(seconds, 0))
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        # The kernel does not apply default actions to a container's first process (pid_namespaces(7)).
         if self.requested:
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-            # The kernel does not apply default actions to a container's first process (pid_namespaces(7)).
             os._exit(128 + number)
         self.requested = True
+        # The kernel, not Python, ends the process at the second: a C call may hold the interpreter's lock.
+        if os.getpid() != 1:
+            for each in _SIGNALS:
+                signal.signal(each, signal.SIG_DFL)

@@ -76,6 +76,13 @@ def resumed_by_newest(store: Store, log: Collection[Entry]) -> Entry | None:
     return None
 
 
+def all_executions(store: Store) -> list[Execution]:
+    """Every execution that has begun, the oldest first."""
+    attempts = pages(lambda token: store.list_entries(Namespace.BEGIN, token))
+    executions = (recorded(store, attempt) for attempt in attempts)
+    return sorted((one for one in executions if one is not None), key=lambda execution: execution.epoch)
+
+
 def _parse_epoch_name(name: bytes) -> int:
     if len(name) != _EPOCH_DIGITS or not name.isdigit() or int(name) > MAX_UINT64:
         folder = to_text(Namespace.EPOCH.value)

@@ -142,10 +142,6 @@ class Machine:
             self.memo += [OTHER] * missing
         self.memo[index] = self.stack[-1]
 
-    def get(self, index: int) -> None:
-        """Puts what is remembered on the stack."""
-        self.stack.append(self.memo[index])
-
     def tuple(self, items: list[object]) -> None:
         """Keeps a tuple only if it may be the state of an object that has slots."""
         match items:

@@ -43,7 +43,8 @@ def _run(machine: Machine) -> None:
             at += 1
             if code == _MEMOIZE:
                 memo.append(stack[-1])
-            elif code == _LONG_GET and at + 4 <= len(data):
+            elif code == _LONG_GET:
+                # One that is cut off is found out at the next opcode.
                 stack.append(memo[int.from_bytes(data[at : at + 4], "little")])
                 at += 4
             elif code == _SHORT_GET:
@@ -90,7 +91,6 @@ _OPERATIONS: Final[dict[int, _Operation]] = {
     ord("B"): lambda machine: machine.other(machine.number(4)),
     0x8E: lambda machine: machine.other(machine.number(8)),
     0x96: lambda machine: machine.other(machine.number(8)),  # a bytearray
-    ord("j"): lambda machine: machine.get(machine.number(4)),
     ord("q"): lambda machine: machine.put(machine.number(1)),
     ord("r"): lambda machine: machine.put(machine.number(4)),
     0x85: lambda machine: machine.short_tuple(1),

@@ -35,6 +35,21 @@ class Page(NamedTuple):
     next_token: str | None
 
 
+class LoggedName(NamedTuple):
+    """A name in `pub/` and when it was created."""
+
+    name: bytes
+    created: float
+    """In seconds since the epoch of Unix, by the clock of the store."""
+
+
+class LogPage(NamedTuple):
+    """Part of a listing of `pub/`, as `Page` is one of names."""
+
+    names: Sequence[LoggedName]
+    next_token: str | None
+
+
 class SavedFile(NamedTuple):
     """A file of a save."""
 
@@ -73,6 +88,9 @@ class Store(Protocol):
         Raises FormatError if the namespace is not a folder or a member is not a regular file,
         and ConfigError (PermanentFault if only the store can tell) if the root does not exist.
         """
+
+    def list_log(self, token: str | None) -> LogPage:
+        """As `list_entries` of `pub/`, with the times."""
 
     def check_name_length(self, name: bytes) -> None:
         """Raises ConfigError with the limit if an entry of this name is too long. Sends no request."""
@@ -229,6 +247,12 @@ class Report(Protocol):
 
     def removed_above(self, entry: Entry, highest: int) -> None:
         """The removed entry has a higher step than `highest`, the highest of those that stay."""
+
+    def retracted(self, entry: Entry) -> None:
+        """A publication was taken back."""
+
+    def stays(self, path: bytes, reason: str) -> None:
+        """A save that was to be removed stays, for this reason."""
 
     def removed(self, path: bytes) -> None:
         """A save existed and has been removed."""

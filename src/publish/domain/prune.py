@@ -6,19 +6,15 @@ gone is on record until it is gone too: whenever a prune is killed, the next one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import groupby, islice
+from collections.abc import Callable, Collection, Iterable
 
 from publish.domain.entry import Entry
-from publish.domain.errors import AlreadyExists, FormatError, PermanentFault, StoreFault, SymlinkInPath
-from publish.domain.frameworks import MARKERS
+from publish.domain.errors import FormatError
 from publish.domain.light_typing import NamedTuple
-from publish.domain.listing import entries
+from publish.domain.listing import entries, printable_log
 from publish.domain.ports import Namespace, ParallelMap, Report, Store
-from publish.domain.retention import PlannedRemoval, Policy, Reason, RetentionResult, apply_retention, plan
-
-# One request removes at most this many names (AWS, DeleteObjects).
-_BATCH_SIZE = 1000
+from publish.domain.removal import Remover
+from publish.domain.retention import Policy, Reason, RetentionResult, apply_retention, plan
 
 
 class Guards(NamedTuple):
@@ -59,34 +55,34 @@ class _Prune:
         self._policy = policy
         self._parallel = parallel
         self._guards = guards
-        self._all_gone = True
+        self._remover = Remover(store, report, parallel)
 
     def run(self) -> bool:
         # The log is read before the records: an entry in it that its publisher has to take back is on record by then.
-        log = set(entries(self._store, Namespace.PUB))
+        log = set(printable_log(self._store))
         recorded = set(entries(self._store, Namespace.PRUNE))
         # A prune that was killed may have written its records without making them durable (data.6).
         self._store.sync_entries(Namespace.PRUNE, [record.name for record in sorted(recorded)])
         removed = self._decide(log, recorded).removed
-        recorded |= self._record([entry for entry in _to_record(removed, log) if entry not in recorded])
+        recorded |= self._remover.record([entry for entry in _to_record(removed, log) if entry not in recorded])
         # Read again: an execution that began meanwhile holds what it resumed from (prune.12).
         resumed = self._guards.resumed(log) if removed else None
         removed = [entry for entry in removed if entry != resumed]
         unrecorded = set(_to_record(removed, log)) - recorded
         going = [entry for entry in removed if entry not in unrecorded]
         if going:
-            self._remove_entries(going)
+            self._remover.remove_entries(going)
         elif recorded:
             # What a killed prune only unlinked is made durable before its save goes (data.6).
             self._store.sync_entries(Namespace.PUB, ())
         # Read again: a publication that was made meanwhile protects its save (prune.2).
         remaining = set(entries(self._store, Namespace.PUB))
-        self._remove_saves(plan(recorded, remaining, self._store.real_path), remaining)
+        self._remover.remove_saves(plan(recorded, remaining, self._store.real_path), remaining)
         self._warn(removed, remaining)
-        return self._all_gone
+        return self._remover.all_gone
 
     def explain(self) -> None:
-        log = set(entries(self._store, Namespace.PUB))
+        log = set(printable_log(self._store))
         recorded = set(entries(self._store, Namespace.PRUNE))
         kept, removed = self._decide(log, recorded)
         for entry, reasons in kept.items():
@@ -122,83 +118,6 @@ class _Prune:
     def _wording(self, reason: Reason) -> str:
         return reason.value.format(**self._policy._asdict())
 
-    def _record(self, removed: list[Entry]) -> set[Entry]:
-        """Writes removal records before the removals begin; returns the entries that have one."""
-        recorded = set()
-        for entry, fault in zip(removed, self._parallel(self._record_one, removed), strict=True):
-            if fault is None:
-                recorded.add(entry)
-            else:
-                self._report_failure(_in_pub(entry.name), fault)
-        return recorded
-
-    def _record_one(self, entry: Entry) -> PermanentFault | None:
-        try:
-            self._store.create(Namespace.PRUNE, entry.name)
-        except AlreadyExists:
-            return None
-        except PermanentFault as fault:
-            return fault
-        return None
-
-    def _remove_entries(self, removed: list[Entry]) -> None:
-        for name, fault in self._remove_names(Namespace.PUB, removed):
-            self._report_failure(_in_pub(name), fault)
-
-    def _remove_saves(self, planned: list[PlannedRemoval], remaining: Collection[Entry]) -> None:
-        """Removes saves, inner before outer, and drops the records that are settled (race.2)."""
-        settled = [entry for removal in planned if removal.stays for entry in removal.records]
-        self._drop_records(entry for entry in settled if entry not in remaining)
-        going = [removal for removal in planned if not removal.stays]
-        done = 0
-        if going:
-            self._report.progress(done, len(going))
-        for _, level in groupby(going, key=lambda removal: removal.path.count(b"/")):
-            same_depth = list(level)
-            gone: list[Entry] = []
-            for removal, outcome in zip(same_depth, self._parallel(self._remove_save, same_depth), strict=True):
-                if self._report_outcome(removal, outcome):
-                    gone += removal.records
-                done += 1
-                self._report.progress(done, len(going))
-            self._drop_records(gone)
-
-    def _report_outcome(self, removal: PlannedRemoval, outcome: bool | SymlinkInPath | PermanentFault) -> bool:  # noqa: FBT001  (a result, handed on)
-        """Returns whether the record can be dropped."""
-        if isinstance(outcome, PermanentFault):
-            self._report_failure(removal.path, outcome)
-            return False
-        if isinstance(outcome, SymlinkInPath):
-            self._report.left(removal.path, outcome.link)
-        elif outcome:
-            self._report.removed(removal.path)
-        return True
-
-    def _remove_save(self, planned: PlannedRemoval) -> bool | SymlinkInPath | PermanentFault:
-        """Whether the save existed, and is gone; or why it stays."""
-        try:
-            removal = self._store.remove_tree(planned.path, MARKERS)
-            found = removal.found
-            while removal.incomplete:
-                removal = self._store.remove_tree(planned.path, ())
-        except (SymlinkInPath, PermanentFault) as fault:
-            return fault
-        return found
-
-    def _drop_records(self, settled: Iterable[Entry]) -> None:
-        for name, fault in self._remove_names(Namespace.PRUNE, settled):
-            self._report_failure(Namespace.PRUNE.value + b"/" + name, fault)
-
-    def _remove_names(self, namespace: Namespace, removed: Iterable[Entry]) -> Iterator[tuple[bytes, StoreFault]]:
-        """Removes entries from a namespace; yields those that stay, with why."""
-        names = (entry.name for entry in removed)
-        while batch := list(islice(names, _BATCH_SIZE)):
-            yield from self._store.remove_entries(namespace, batch).items()
-
-    def _report_failure(self, path: bytes, fault: StoreFault) -> None:
-        self._all_gone = False
-        self._report.failed(path, fault)
-
     def _warn(self, removed: Collection[Entry], kept: Collection[Entry]) -> None:
         """Warns of kept saves that are gone (verify.4) and of a removed step above every kept one (prune.13)."""
         paths = sorted({entry.path for entry in kept})
@@ -219,7 +138,3 @@ def _to_record(removed: Iterable[Entry], log: Collection[Entry]) -> list[Entry]:
     removed = list(removed)
     staying = {entry.path for entry in set(log).difference(removed)}
     return [entry for entry in removed if entry.path not in staying]
-
-
-def _in_pub(name: bytes) -> bytes:
-    return Namespace.PUB.value + b"/" + name

@@ -50,7 +50,7 @@ def newest_whole(log: Collection[Entry], checker: SaveChecker) -> Entry | None:
         if checker.is_whole(entry.path):
             return entry
     if published:
-        raise ConfigError(f"no published save is whole, of {len(published)}")
+        raise ConfigError(f"none of the published saves is whole: {len(published)}")
     return None
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from publish.adapters.posix.areas import existing, made, reading
 from publish.adapters.posix.creation import make_empty, make_with_content
-from publish.adapters.posix.faults import NOT_THERE, final
+from publish.adapters.posix.faults import NOT_THERE, final, ignoring_absence
 from publish.adapters.posix.fds import FILE_ITSELF, Fsync, held, opened
 from publish.adapters.posix.nfs import is_removed_but_open
 from publish.adapters.posix.root import Identity, Root, identity
@@ -39,16 +39,24 @@ class Entries:
             with os.scandir(directory) as scan:
                 return [name for entry in scan for name in self._counted(area, entry, directory)]
 
+    def times(self, area: bytes) -> list[tuple[bytes, float]]:
+        """As `names`, each with its modification time in seconds."""
+        names = self.names(area)
+        with reading(self._root, area) as directory:
+            return [] if directory is None else list(_times(directory, names))
+
     def create(self, area: bytes, name: bytes, content: bytes) -> None:
         """Makes `name` with its content, or raises AlreadyExists; durable either way."""
         with made(self._root, area) as chain:
             file = self._make(chain.area, name, content)
             with final("created, but not yet durable (run this again)"):
-                if file is None:
-                    self._sync_existing(area, chain.area, name)
-                else:
-                    with held(file):
-                        self._fsync(file)
+                # If another process has removed it again, the sync of its folder makes that durable.
+                with ignoring_absence():
+                    if file is None:
+                        self._sync_existing(area, chain.area, name)
+                    else:
+                        with held(file):
+                            self._fsync(file)
                 chain.sync(self._fsync)
         if file is None:
             raise AlreadyExists(f"there is already: {to_text(name)}")
@@ -101,7 +109,7 @@ class Entries:
                 return
             with final("published, but not yet durable (run this again)"):
                 for name in names:
-                    with suppress(FileNotFoundError):
+                    with ignoring_absence():
                         self._sync_existing(area, chain.area, name)
                 chain.sync(self._fsync)
 
@@ -139,3 +147,10 @@ class Entries:
     def _not_regular(self, area: bytes, name: bytes) -> FormatError:
         path = self._root.absolute(os.path.join(area, name))
         return FormatError(f"not a regular file, so not an entry: {to_text(path)}")
+
+
+def _times(directory: int, names: Iterable[bytes]) -> Iterator[tuple[bytes, float]]:
+    for name in names:
+        # One that a prune removes meanwhile is in the log no more.
+        with suppress(FileNotFoundError):
+            yield name, os.lstat(name, dir_fd=directory).st_mtime

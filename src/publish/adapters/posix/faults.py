@@ -29,6 +29,16 @@ def to_fault(step: str, error: OSError, transient: Collection[int], *, writes: b
 
 
 @contextmanager
+def ignoring_absence() -> Iterator[None]:
+    """Suppresses the OSErrors that say that nothing is there."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NOT_THERE:
+            raise
+
+
+@contextmanager
 def final(step: str) -> Iterator[None]:
     """Every OSError inside is PermanentFault: for syncs, which must not be tried again (fsync(2), EIO)."""
     try:

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from publish.adapters.posix.faults import final
+from publish.adapters.posix.faults import final, ignoring_absence
 from publish.adapters.posix.fds import DIRECTORY, DIRECTORY_ITSELF, Fsync, opened
 from publish.adapters.posix.root import Root
 from publish.domain.entry import to_text
@@ -39,7 +39,7 @@ def remove(root: Root, fsync: Fsync, path: bytes, first: Sequence[bytes]) -> boo
     try:
         with _down(root, fsync, above) as parent:
             _Removal(parent, path, fsync).run(name, first)
-            with final(f"sync the folder of {to_text(path)}"):
+            with final(f"sync the folder of {to_text(path)}"), ignoring_absence():
                 fsync(parent)
     except _Missing:
         root.reopen()
@@ -132,7 +132,7 @@ class _Removal:
                     continue
                 marker = to_text(self._path + b"/" + name)
                 raise PermanentFault(f"{error.strerror}, so nothing of the save is removed: {marker}") from error
-        with final(f"sync {to_text(self._path)}"):
+        with final(f"sync {to_text(self._path)}"), ignoring_absence():
             self._fsync(directory)
 
     def _empty(self, directory: int, path: bytes, depth: int) -> None:

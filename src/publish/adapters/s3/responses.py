@@ -5,12 +5,14 @@ docs/s3-quirks.md says which store needs which check.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from publish.adapters.s3.documents import InvalidDocument, Kind, TruncatedDocument, parse_document
+from publish.adapters.s3.key_encoding import is_our_prefix
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import ListObjectsV2OutputTypeDef
@@ -42,13 +44,30 @@ class IncompleteResponse(Exception):
     """Part of the response is missing."""
 
 
+class RepeatedToken(Exception):
+    """The listing would never end."""
+
+
 class Listing(NamedTuple):
-    """A page of a listing: whole keys, the fields of the objects as text, common prefixes, the next token."""
+    """A page of a listing: keys and common prefixes, the fields of the objects as text, the next token.
+
+    `encoded`: the store says that it encoded keys and prefixes.
+    """
 
     keys: list[str]
     objects: Sequence[Mapping[str, str]]
     prefixes: list[str]
     next_token: str | None
+    encoded: bool
+
+    def decode(self, decode: Callable[[str], str]) -> Listing:
+        """The page with its keys decoded."""
+        return self._replace(
+            keys=[decode(key) for key in self.keys],
+            objects=[{**item, "Key": decode(item["Key"])} for item in self.objects],
+            prefixes=[decode(prefix) for prefix in self.prefixes],
+            encoded=False,
+        )
 
 
 def read_body(raw: Any, status: int, operation: str) -> bytes:  # noqa: ANN401  (urllib3's response, untyped in botocore)
@@ -129,23 +148,26 @@ def _is_web_page(headers: Mapping[str, str], body: object, operation: str) -> bo
     return headers.get("content-type", "").lower().startswith("text/html")
 
 
-def parse_listing(response: ListObjectsV2OutputTypeDef, prefix: str) -> Listing:
-    """The page that a response holds. Raises NotAnS3Response if it contradicts itself or the request."""
+def parse_listing(response: ListObjectsV2OutputTypeDef, prefix: str, token: str | None = None) -> Listing:
+    """The page that a response holds, with its keys as the store wrote them.
+
+    `token` is that of the request. Raises NotAnS3Response if the response contradicts itself or the request, and
+    RepeatedToken.
+    """
     objects: Any = response.get("Contents", ())
     keys = [_require(item, "Key") for item in objects]
     prefixes = [_require(item, "Prefix") for item in response.get("CommonPrefixes", ())]
-    token = response.get("NextContinuationToken") if response["IsTruncated"] else None
-    if response["IsTruncated"] and not token:
+    next_token = response.get("NextContinuationToken") if response["IsTruncated"] else None
+    if response["IsTruncated"] and not next_token:
         raise NotAnS3Response("the response has no NextContinuationToken")
+    if next_token is not None and next_token == token:
+        raise RepeatedToken(f"the store returned the same continuation token twice in a row: {token}")
     if not keys and not prefixes:
         if str(response.get("KeyCount", 0)).strip() not in {"0", ""}:
             raise NotAnS3Response("the response has KeyCount but no keys")
-        if response.get("Prefix", prefix) not in (prefix, ""):
+        if not is_our_prefix(response.get("Prefix", ""), prefix):
             raise NotAnS3Response("the response is for a different prefix")
-    for key in (*keys, *prefixes):
-        if not key.startswith(prefix):
-            raise NotAnS3Response(f"the response lists a key outside the prefix: {key}")
-    return Listing(keys, objects, prefixes, token)
+    return Listing(keys, objects, prefixes, next_token, response.get("EncodingType") == "url")
 
 
 def size_of(item: Mapping[str, str]) -> int:
@@ -160,6 +182,18 @@ def _require(item: Mapping[str, Any], field: str) -> str:
     if field not in item:
         raise NotAnS3Response(f"the response lists something without {field}")
     return str(item[field])
+
+
+def parse_time(text: str) -> float:
+    """The seconds since the epoch of Unix that a LastModified says (ISO 8601; AWS, "ListObjectsV2").
+
+    Raises NotAnS3Response for any other text.
+    """
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise NotAnS3Response(f"invalid LastModified: {text[:64]}") from error
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def require_created(response: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ if it takes several requests, each can be repeated without harm.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from http import HTTPStatus
 from io import BytesIO
@@ -23,15 +23,19 @@ from publish.adapters.s3.errors import (
     has_no_error_code,
     is_not_found,
 )
+from publish.adapters.s3.key_encoding import ENCODINGS, KeyEncoding, find_encodings
 from publish.adapters.s3.responses import (
     IncompleteResponse,
     Listing,
+    NotAnS3Response,
     parse_listing,
+    parse_time,
     require_created,
     require_length,
     require_object,
     size_of,
 )
+from publish.adapters.s3.send_hook import SendHook
 from publish.domain.credentials import Credentials
 from publish.domain.entry import to_text
 from publish.domain.errors import (
@@ -43,7 +47,7 @@ from publish.domain.errors import (
     PublishError,
     StoreFault,
 )
-from publish.domain.ports import FilesPage, Namespace, Page, Removal, SavedFile
+from publish.domain.ports import FilesPage, LoggedName, LogPage, Namespace, Page, Removal, SavedFile
 from publish.domain.root import S3Root
 
 if TYPE_CHECKING:
@@ -65,7 +69,8 @@ _MAX_MEASURED = 64 * 2**20
 _CHUNK_SIZE = 2**20
 # Characters that XML 1.0 cannot represent (section 2.2): one such key invalidates a whole batch.
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-_DOT_SEGMENT = re.compile(r"(?:\A|/)\.\.?(?:/|\Z)")
+# What urllib3, proxies and stores on a directory remove from a URL, so that it names another key.
+_LOST_SEGMENT = re.compile(r"(?:\A|/)\.\.?(?:/|\Z)|//|\A/")
 
 
 class S3Store:
@@ -77,9 +82,9 @@ class S3Store:
         self._base = root.prefix + "/"
         self._client = connect(credentials, settings)
         self._errors = ErrorTranslator((credentials.secret_access_key, credentials.session_token or ""))
+        self._send_hook = SendHook(self._client)
         self._batches = True
-        # For an http:// endpoint a proxy is sent a whole URL, from which urllib3 removes dot segments.
-        self._proxied_by_http = settings.proxy is not None and (credentials.endpoint or "").startswith("http:")
+        self._encodings: Sequence[KeyEncoding] = ENCODINGS
 
     def list_entries(self, namespace: Namespace, token: str | None) -> Page:
         """One page of at most 1,000 keys, without the folder's own marker."""
@@ -88,9 +93,21 @@ class S3Store:
         start = len(folder)
         return Page([key[start:].encode() for key in listed.keys if key != folder], listed.next_token)
 
+    def list_log(self, token: str | None) -> LogPage:
+        """The listing's own times: no request more than `list_entries`."""
+        folder = f"{self._base}pub/"
+        listed = self._list(folder, token)
+        names = [
+            LoggedName(item["Key"][len(folder) :].encode(), parse_time(item.get("LastModified", "")))
+            for item in listed.objects
+            if item["Key"] != folder
+        ]
+        return LogPage(names, listed.next_token)
+
     def check_name_length(self, name: bytes) -> None:
-        """The limit is on the key's bytes (AWS, "Creating object key names")."""
-        key = f"{self._base}pub/{to_text(name)}"
+        """The limit is on the bytes of the longest key that an entry needs (AWS, "Creating object key names")."""
+        longest = max((Namespace.PUB.value, Namespace.PRUNE.value), key=len)
+        key = f"{self._base}{to_text(longest)}/{to_text(name)}"
         size = len(key.encode())
         if size > MAX_KEY:
             raise ConfigError(f"key of the publication too long ({size} bytes, S3 allows {MAX_KEY}): {key}")
@@ -106,10 +123,23 @@ class S3Store:
     def sync_entries(self, namespace: Namespace, names: Sequence[bytes]) -> None:
         """Does nothing: a put that was answered is durable."""
 
-    def put(self, path: bytes, body: bytes | None, *, only_if_new: bool) -> None:
-        """Puts one object. `only_if_new`: raises AlreadyExists or Conflict, as `create` does."""
+    def put(
+        self,
+        path: bytes,
+        body: bytes | None,
+        *,
+        only_if_new: bool,
+        before_send: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Puts one object. `only_if_new`: raises AlreadyExists or Conflict, as `create` does.
+
+        `before_send` is called when the request is signed.
+        """
         key = self._key(path)
-        with self._translate_errors("PUT", key, write=True, conditional=only_if_new):
+        with (
+            self._translate_errors("PUT", key, write=True, conditional=only_if_new),
+            self._send_hook.set(before_send),
+        ):
             request: PutObjectRequestTypeDef = {"Bucket": self._bucket, "Key": key}
             if only_if_new:
                 request["IfNoneMatch"] = "*"
@@ -184,6 +214,13 @@ class S3Store:
 
     def read(self, path: bytes, limit: int) -> bytes | None:
         """A GET, of whose body no more than `limit` bytes are read."""
+        return self._get(path, limit)
+
+    def hold_connection(self, path: bytes, until: Callable[[], None]) -> None:
+        """A GET, of whose body nothing is read before `until` returns: the connection is busy until then."""
+        self._get(path, _MAX_RECORD, before_body=until)
+
+    def _get(self, path: bytes, limit: int, before_body: Callable[[], None] = lambda: None) -> bytes | None:
         key = self._key(path)
         with self._translate_errors("GET", key, write=False):
             try:
@@ -195,6 +232,7 @@ class S3Store:
             with closing(response["Body"]) as body:
                 require_object(response)
                 require_length(response)
+                before_body()
                 return _content(body, limit)
 
     def read_range(self, path: bytes, start: int, length: int) -> bytes:
@@ -230,7 +268,8 @@ class S3Store:
     def remove_tree(self, path: bytes, first: Sequence[bytes]) -> Removal:
         """Removes one page of objects, and with the last page the object at the path itself.
 
-        If an object cannot be removed, removes all pages, because the next call would list it again.
+        It is complete when a listing is empty: a store may answer a deletion that it did not do. If an object cannot
+        be removed, removes all pages, because the next call would list it again.
         """
         key = self._key(path)
         folder = key + "/"
@@ -248,7 +287,10 @@ class S3Store:
             failed |= self._delete_page(listed, key)
         if failed:
             raise next(iter(failed.values()))
-        return Removal(found=True, incomplete=listed.next_token is not None)
+        rest = self._list(folder, limit=1)
+        for kept in set(rest.keys).intersection(listed.keys):
+            raise PermanentFault(f"{self._request('DELETE', kept)}: still listed after the store deleted it")
+        return Removal(found=True, incomplete=bool(rest.keys) or rest.next_token is not None)
 
     def delete(self, path: bytes) -> None:
         """Deletes one object if it exists."""
@@ -276,16 +318,33 @@ class S3Store:
         return f"{method} s3://{self._bucket}/{key}"
 
     def _list(self, prefix: str, token: str | None = None, *, delimiter: str = "", limit: int = 0) -> Listing:
+        """One page. Its keys are decoded, which may take a few requests more, once for a store."""
         with self._translate_errors("LIST", prefix, write=False):
-            request: ListObjectsV2RequestTypeDef = {"Bucket": self._bucket, "Prefix": prefix}
-            if token is not None:
-                request["ContinuationToken"] = token
-            if delimiter:
-                request["Delimiter"] = delimiter
-            if limit:
-                request["MaxKeys"] = limit
-            response = self._client.list_objects_v2(**request)
-            return parse_listing(response, prefix)
+            listed = self._list_as_written(prefix, token, delimiter=delimiter, limit=limit)
+            written = [*listed.keys, *listed.prefixes]
+            encodings = find_encodings(
+                written,
+                prefix,
+                declared=listed.encoded,
+                ask=lambda key: self._list_as_written(key, limit=1).keys,
+                known=self._encodings,
+            )
+            if not encodings:
+                outside = next(key for key in written if not key.startswith(prefix))
+                raise NotAnS3Response(f"the response lists a key outside the prefix: {outside}")
+            self._encodings = encodings
+            return listed.decode(encodings[0].decode)
+
+    def _list_as_written(self, prefix: str, token: str | None = None, *, delimiter: str = "", limit: int) -> Listing:
+        # botocore decodes the keys unless it is told the encoding, and always as AWS encodes them.
+        request: ListObjectsV2RequestTypeDef = {"Bucket": self._bucket, "Prefix": prefix, "EncodingType": "url"}
+        if token is not None:
+            request["ContinuationToken"] = token
+        if delimiter:
+            request["Delimiter"] = delimiter
+        if limit:
+            request["MaxKeys"] = limit
+        return parse_listing(self._client.list_objects_v2(**request), prefix, token)
 
     def _is_object(self, key: str) -> bool:
         # Not a HEAD: stores on a directory answer it for a folder, too (docs/s3-quirks.md).
@@ -310,7 +369,9 @@ class S3Store:
         singly = keys
         if self._batches:
             batch = [key for key in keys if not _NOT_IN_XML.search(key)]
-            if len(batch) > 1 and (answered := self._delete_batch(batch)) is not None:
+            # A single request is cheaper to check for both sides, but its URL cannot hold every key.
+            worthwhile = len(batch) > 1 or any(map(_LOST_SEGMENT.search, batch))
+            if worthwhile and (answered := self._delete_batch(batch)) is not None:
                 failed = answered
                 singly = [key for key in keys if _NOT_IN_XML.search(key)]
         for key in singly:
@@ -351,9 +412,9 @@ class S3Store:
             yield key, fault
 
     def _delete_one(self, key: str) -> None:
-        if self._proxied_by_http and _DOT_SEGMENT.search(key):
+        if _LOST_SEGMENT.search(key):
             request = self._request("DELETE", key)
-            raise PermanentFault(f"{request}: refusing to delete a key with a . or .. segment through an http proxy")
+            raise PermanentFault(f"{request}: refusing to delete a key with an empty, . or .. segment by its URL")
         with self._translate_errors("DELETE", key, write=True):
             try:
                 self._client.delete_object(Bucket=self._bucket, Key=key)

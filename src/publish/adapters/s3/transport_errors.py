@@ -22,11 +22,13 @@ from urllib3.exceptions import HTTPError, LocationValueError, NewConnectionError
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from publish.adapters._io import causes
-from publish.adapters.s3.responses import IncompleteResponse, NotAnS3Response
+from publish.adapters.s3.key_encoding import UnknownEncoding
+from publish.adapters.s3.responses import IncompleteResponse, NotAnS3Response, RepeatedToken
 from publish.domain.errors import OutcomeUnknown, PermanentFault, StoreFault, Unreachable
 
 HINT_ELSEWHERE = "the store is not at this endpoint or not in this region; check endpoint and region"
 HINT_NOT_S3 = "not an S3 response; check the endpoint and the proxy"
+_HINT_STORE = "the store's listings do not work; use another store or version"
 _HINT_CA = "check the endpoint, and that this machine trusts the CA of its certificate"
 _HINT_ENDPOINT = "check the endpoint"
 _HINT_PROTOCOL = "check whether the endpoint or proxy really speaks https"
@@ -84,6 +86,10 @@ def _classify_not_s3(_: Exception) -> Classification:
     return Classification(PermanentFault, HINT_NOT_S3)
 
 
+def _classify_broken_listing(_: Exception) -> Classification:
+    return Classification(PermanentFault, _HINT_STORE)
+
+
 def _classify_connection_error(error: Exception) -> Classification:
     for cause in causes(error):
         if isinstance(cause, _INVALID_HOST):
@@ -101,11 +107,13 @@ _TRANSPORT_ERRORS: tuple[tuple[type[Exception], Callable[[Exception], Classifica
     (EndpointConnectionError, _classify_connect_error),
     (ConnectTimeoutError, _classify_connect_error),
     (NotAnS3Response, _classify_not_s3),
+    (RepeatedToken, _classify_broken_listing),
     (HTTPClientError, _classify_connection_error),
     (BotoCoreError, _classify_connection_error),
     (ResponseParserError, _classify_connection_error),
     (HTTPError, _classify_connection_error),
     (IncompleteResponse, _classify_connection_error),
+    (UnknownEncoding, _classify_connection_error),
     (ValueError, _classify_connection_error),  # malformed numbers in the response
 )
 

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from publish.cli.verbs.common import Verb
 
-NAMES = ("run", "begin", "resolve", "watch", "publish", "prune", "verify", "probe")
+NAMES = ("run", "begin", "resolve", "watch", "publish", "prune", "log", "verify", "retract", "probe")
 
 
 def load(name: str) -> Verb:

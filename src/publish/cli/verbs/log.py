@@ -1,0 +1,124 @@
+"""`publish log`: list the publications."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from time import gmtime, strftime
+
+from publish.cli import backends
+from publish.cli.goflag import Flag, boolean, path, positive
+from publish.cli.output import escape
+from publish.cli.verbs.common import CHECKPOINT, EXIT_OK, S3_FLAGS, Invocation, Verb
+from publish.domain.entry import to_text
+from publish.domain.errors import ConfigError
+from publish.domain.log import Publication, read_log
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from publish.cli.backends import OpenRoot
+    from publish.domain.executions import Execution
+
+JSON = Flag("json", boolean, "", "print one JSON object a line", default="false")
+LAST = Flag("n", positive, "N", "print the last N publications only")
+SECONDS_AN_HOUR = 3600.0
+SVG = Flag("svg", path, "FILE", "also write a picture of the run's history")
+
+
+def run(invocation: Invocation) -> int:
+    """Prints the publications, the latest last. Raises PublishError."""
+    line = invocation.line
+    as_json, last, picture = line[JSON], line.get(LAST), line.get(SVG)
+
+    def read(opened: OpenRoot) -> tuple[OpenRoot, list[Publication], list[Execution]]:
+        return opened, read_log(opened.store), _executions(opened) if picture is not None else []
+
+    opened, log, executions = backends.run(invocation, read)
+    if picture is not None:
+        _write_picture(picture, log, executions)
+    for publication in log[-last if last else 0 :]:
+        latest = publication is log[-1]
+        invocation.output.print_result(
+            _json(opened, publication, latest=latest) if as_json else _text(opened, publication, latest=latest)
+        )
+    return EXIT_OK
+
+
+def _executions(opened: OpenRoot) -> list[Execution]:
+    from publish.domain.executions import all_executions
+
+    return all_executions(opened.store)
+
+
+def _text(opened: OpenRoot, publication: Publication, *, latest: bool) -> bytes:
+    entry = publication.entry
+    mark = "  (latest)" if latest else ""
+    save = to_text(opened.root.render(entry.path))
+    return escape(f"{_time(publication)}  epoch {entry.epoch}  step {entry.step}  {save}{mark}")
+
+
+def _json(opened: OpenRoot, publication: Publication, *, latest: bool) -> bytes:
+    entry = publication.entry
+    fields = {
+        "entry": to_text(entry.name),
+        "epoch": entry.epoch,
+        "step": entry.step,
+        "save": to_text(opened.root.render(entry.path)),
+        "published_at": _time(publication),
+        "latest": latest,
+    }
+    return json.dumps(fields).encode()
+
+
+def _time(publication: Publication) -> str:
+    """RFC 3339, in UTC."""
+    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(publication.created))
+
+
+def _write_picture(file: bytes, log: list[Publication], executions: list[Execution]) -> None:
+    """Written to a temporary name and renamed, so that no reader sees half of it. Raises ConfigError."""
+    from publish.domain.timeline import draw
+
+    resumed = {
+        execution.epoch: (to_text(execution.attempt), execution.resume.step if execution.resume else None)
+        for execution in executions
+    }
+    temporary = b"%s.%d.tmp" % (file, os.getpid())
+    try:
+        with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as picture:
+            picture.write(draw(log, resumed, _clock if _is_short(log) else _day))
+        os.replace(temporary, file)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise ConfigError(f"cannot write the picture ({error.strerror}): {to_text(file)}") from error
+
+
+def _is_short(log: list[Publication]) -> bool:
+    """Whether all of the log is of one hour, so that minutes do not tell its ticks apart."""
+    times = [publication.created for publication in log]
+    return bool(times) and max(times) - min(times) < SECONDS_AN_HOUR
+
+
+def _clock(seconds: float) -> str:
+    return strftime("%H:%M:%S", gmtime(seconds))
+
+
+def _day(seconds: float) -> str:
+    return strftime("%b %d %H:%M", gmtime(seconds))
+
+
+VERB = Verb(
+    "log",
+    run,
+    "list the publications",
+    (
+        "Prints one line for each publication, the latest last and marked: its time in UTC, epoch, step and save.",
+        "With -json, one object a line with entry, epoch, step, save, published_at and latest. With -svg, also a",
+        "picture: time across, steps up, a colour for each execution, where each resumed from and what was lost.",
+    ),
+    (CHECKPOINT, JSON, LAST, SVG, *S3_FLAGS),
+    "publish log -checkpoint /data/run-7 -n 5",
+    success="the log is printed, or nothing is published yet",
+)

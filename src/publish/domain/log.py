@@ -1,0 +1,36 @@
+"""The publication log as people and programs read it."""
+
+from __future__ import annotations
+
+from publish.domain.entry import Entry
+from publish.domain.errors import FormatError
+from publish.domain.light_typing import NamedTuple
+from publish.domain.ports import Store
+
+
+class Publication(NamedTuple):
+    """An entry and when it was created, in seconds since the epoch of Unix."""
+
+    entry: Entry
+    created: float
+
+
+def read_log(store: Store) -> list[Publication]:
+    """Every publication, the latest last (layout.6). Raises FormatError for names that are no entries."""
+    log, unrecognised = [], []
+    token: str | None = None
+    while True:
+        page = store.list_log(token)
+        for name, created in page.names:
+            try:
+                log.append(Publication(Entry.parse(name), created))
+            except FormatError as fault:
+                unrecognised.append(str(fault))
+        token = page.next_token
+        if token is None:
+            break
+    if unrecognised:
+        first, *more = (FormatError(f"pub/: {fault}") for fault in sorted(unrecognised))
+        first.more = more
+        raise first
+    return sorted(log)
