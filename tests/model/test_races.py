@@ -11,8 +11,18 @@ from publish.domain import prune as prune_module
 from publish.domain import publish as publish_module
 from publish.domain.removal import Remover
 from publish.domain.retention import PlannedRemoval, apply_retention
-from tests.model.explorer import CounterExample, Explorer, Program, World
-from tests.model.scopes import pruning, publishing, retracting, retracting_only, root_with, rules, watching
+from tests.model.explorer import CounterExample, Explorer, Program, View, World
+from tests.model.scopes import (
+    is_whole,
+    pruning,
+    publishing,
+    retracting,
+    retracting_only,
+    root_with,
+    rules,
+    save_path,
+    watching,
+)
 
 
 class Scope(NamedTuple):
@@ -106,6 +116,27 @@ def test_a_publisher_that_does_not_look_again_is_found_out(monkeypatch: pytest.M
     moves = str(found.value).rpartition("replay: ")[2]
     with pytest.raises(CounterExample, match="gone without a prune that began afterwards"):
         OLD_SAVE.explorer().replay(moves)
+
+
+def taken_back_beside_a_prune(step: int, keep: int) -> Explorer:
+    """Checks only that the save that is taken back, and stays, is there."""
+
+    def check(view: View) -> str | None:
+        return None if is_whole(view.world, save_path(step)) else "the save that was taken back is gone"
+
+    return Explorer(root_with(range(1, 4)), {"retract only": retracting_only(step), "prune": pruning(keep)}, check)
+
+
+@pytest.mark.parametrize("step", [2, 3])
+def test_a_save_that_is_taken_back_stays_beside_a_prune_that_would_keep_it(step: int) -> None:
+    """retract.1"""
+    taken_back_beside_a_prune(step, keep=2).run()
+
+
+def test_a_prune_that_has_read_the_log_may_still_remove_a_save_that_is_taken_back() -> None:
+    """retract.1: a prune that keeps one had decided to remove the save of step 2."""
+    with pytest.raises(CounterExample, match="the save that was taken back is gone"):
+        taken_back_beside_a_prune(2, keep=1).run()
 
 
 def test_a_retract_of_the_latest_beside_a_prune_that_keeps_one_can_leave_nothing() -> None:
