@@ -43,3 +43,13 @@ def test_a_path_that_must_not_be_published_is_refused_before_anything_is_written
     with pytest.raises(ConfigError):
         publish(store, Entry.of(1, 5, path))
     assert store.areas[Namespace.PUB] == set()
+
+
+def test_a_save_is_synced_before_it_is_published_unless_that_is_turned_off() -> None:
+    """data.1"""
+    for sync in (True, False):
+        store = FakeStore()
+        store.files[b"run/1/x"] = b""
+        publish_save(store, FakeReport(), Entry.of(1, 1, b"run/1"), sync=sync)
+        assert store.synced == ([b"run/1"] if sync else [])
+        assert len(store.areas[Namespace.PUB]) == 1

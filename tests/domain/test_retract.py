@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publish.domain.entry import Entry
-from publish.domain.errors import ConfigError
+from publish.domain.errors import ConfigError, PermanentFault
 from publish.domain.ports import Namespace
 from publish.domain.prune import prune
 from publish.domain.retention import Policy
@@ -136,3 +136,12 @@ def test_killed_anywhere_the_next_call_or_the_next_prune_finishes_it(at: int, cr
     assert not store.save_exists(SAVE)
     assert published(store) == {b"run/1", b"run/3"}
     assert store.areas[Namespace.PRUNE] == set()
+
+
+def test_an_entry_that_cannot_be_removed_is_an_error() -> None:
+    """retract.1"""
+    store = root()
+    store.stuck.add(Entry.of(2, 2, SAVE).name)
+    with pytest.raises(PermanentFault):
+        retract(retrying(store), FakeReport(), SAVE)
+    assert len(store.areas[Namespace.PUB]) == 4
