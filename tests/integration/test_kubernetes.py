@@ -1,4 +1,4 @@
-"""The Kubernetes recipe with a sidecar: valid by the API's own schemas, and run as the kubelet would run its containers."""
+"""The Kubernetes recipe with a sidecar: valid by the API's own schemas, and run as the kubelet would run it."""
 
 from __future__ import annotations
 
