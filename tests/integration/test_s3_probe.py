@@ -78,7 +78,7 @@ def test_a_store_with_a_window_of_a_millisecond_is_always_found(runs: int, moto:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("server", "runs"), [("moto", 5), pytest.param("seaweedfs", 50, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(("server", "runs"), [("moto", 5), pytest.param("seaweedfs", 20, marks=pytest.mark.exhaustive)])
 def test_a_right_store_is_never_suspected(
     server: str, runs: int, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
