@@ -86,6 +86,13 @@ def test_the_picture_is_written_beside_the_printed_log(root: Path, tmp_path: Pat
     assert "cannot write the picture" in result.notes[0]
 
 
+def test_a_picture_that_cannot_be_written_leaves_nothing_behind(root: Path, tmp_path: Path) -> None:
+    """log.2: a folder in its place, so that only the rename fails."""
+    (tmp_path / "run.svg").mkdir()
+    assert run("log", "-checkpoint", root, "-svg", tmp_path / "run.svg").status == 1
+    assert sorted(os.listdir(tmp_path)) == ["root", "run.svg"]
+
+
 def test_on_s3_the_log_costs_one_listing(seaweedfs: KeyedServer, tmp_path: Path) -> None:
     """log.1"""
     place = make_place(seaweedfs)

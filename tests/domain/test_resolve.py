@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 from publish.domain.entry import Entry
 from publish.domain.errors import FormatError
 from publish.domain.ports import Namespace
+from publish.domain.prune import prune
 from publish.domain.resolve import latest
+from publish.domain.retention import Policy
 from tests.support import strategies
-from tests.support.fakes import FakeStore
+from tests.support.fakes import FakeReport, FakeStore
 from tests.support.faults import Fault, FaultyStore
 from tests.support.retrying import retrying
 
 
-@given(st.sets(strategies.entries, max_size=30), st.integers(1, 7))
+@given(st.sets(strategies.printable_entries, max_size=30), st.integers(1, 7))
 def test_the_greatest_epoch_and_step_wins_over_any_number_of_pages(log: set[Entry], page_size: int) -> None:
     """layout.6, resolve.1."""
     store = FakeStore(page_size)
@@ -46,3 +48,14 @@ def test_lost_replies_never_hide_a_publication(schedule: list[Fault]) -> None:
     entries = [Entry.of(epoch, 1, b"a") for epoch in range(3)]
     store.areas[Namespace.PUB] = {entry.name for entry in entries}
     assert latest(retrying(FaultyStore(store, schedule))) == entries[-1]
+
+
+def test_an_entry_whose_path_has_control_characters_is_named_and_nothing_is_answered() -> None:
+    """layout.8: printed as it is, it would be two lines."""
+    store = FakeStore()
+    store.areas[Namespace.PUB] = {Entry.of(1, 1, b"run/1").name, Entry.of(1, 2, b"run/2\n/etc").name}
+    with pytest.raises(FormatError, match=r"control characters .*run/2\n/etc"):
+        latest(store)
+    with pytest.raises(FormatError, match="control characters"):
+        prune(store, FakeReport(), Policy(1), map)
+    assert len(store.areas[Namespace.PUB]) == 2

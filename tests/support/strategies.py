@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from publish.domain.entry import MAX_UINT64, RESERVED, Entry
+from publish.domain.entry import MAX_UINT64, RESERVED, Entry, has_control_characters
 
 uint64s = st.one_of(st.integers(0, MAX_UINT64), st.integers(0, 12), st.integers(MAX_UINT64 - 2, MAX_UINT64))
 
@@ -30,3 +30,5 @@ paths = (
     st.lists(_segments, min_size=1, max_size=5).map(b"/".join).filter(lambda path: path.split(b"/")[0] not in RESERVED)
 )
 entries = st.builds(Entry.of, uint64s, uint64s, paths)
+# What resolve and prune can print.
+printable_entries = entries.filter(lambda entry: not has_control_characters(entry.path))

@@ -18,7 +18,7 @@ _STEP, _PATH = 21, 42
 # No segment of a save's path, and no first segment.
 _NO_SEGMENTS = (b"", b".", b"..")
 RESERVED = (b"pub", b".publish")
-_SPACE, _DEL = 0x20, 0x7F
+_CONTROL_CHARACTERS = bytes((*range(0x20), 0x7F))
 
 
 class Entry(NamedTuple):
@@ -80,9 +80,14 @@ def to_text(text: bytes) -> str:
     return text.decode("utf-8", "surrogateescape")
 
 
+def has_control_characters(path: bytes) -> bool:
+    """Whether a path cannot be printed on one line as it is."""
+    return len(path.translate(None, _CONTROL_CHARACTERS)) != len(path)
+
+
 def validate_save_path(path: bytes) -> None:
     """Raises ConfigError for a path that parses but must not be published (layout.8)."""
-    if any(byte < _SPACE or byte == _DEL for byte in path):
+    if has_control_characters(path):
         raise ConfigError(f"the path of a save contains a control character: {to_text(path)}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from publish.domain.entry import Entry, to_text
+from publish.domain.entry import Entry, has_control_characters, to_text
 from publish.domain.errors import FormatError
 from publish.domain.ports import Namespace, Page, SavedFile, Store
 
@@ -29,6 +29,19 @@ def saved_files(store: Store, path: bytes) -> Iterator[SavedFile]:
         token = page.next_token
         if token is None:
             return
+
+
+def printable_log(store: Store) -> list[Entry]:
+    """Every entry of `pub/`, for verbs that print paths to stdout as they are.
+
+    Raises FormatError also for an entry that another program wrote for a path with control characters: a line of it
+    would read as another path, or drive a terminal (layout.8).
+    """
+    log = list(entries(store, Namespace.PUB))
+    for entry in log:
+        if has_control_characters(entry.path):
+            raise FormatError(f"pub/: the path of an entry has control characters (retract it): {to_text(entry.path)}")
+    return log
 
 
 def entries(store: Store, namespace: Namespace) -> Iterator[Entry]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from publish.domain.entry import Entry
 from publish.domain.errors import FormatError
 from publish.domain.light_typing import NamedTuple
-from publish.domain.listing import entries
+from publish.domain.listing import entries, printable_log
 from publish.domain.ports import Namespace, ParallelMap, Report, Store
 from publish.domain.removal import Remover
 from publish.domain.retention import Policy, Reason, RetentionResult, apply_retention, plan
@@ -59,7 +59,7 @@ class _Prune:
 
     def run(self) -> bool:
         # The log is read before the records: an entry in it that its publisher has to take back is on record by then.
-        log = set(entries(self._store, Namespace.PUB))
+        log = set(printable_log(self._store))
         recorded = set(entries(self._store, Namespace.PRUNE))
         # A prune that was killed may have written its records without making them durable (data.6).
         self._store.sync_entries(Namespace.PRUNE, [record.name for record in sorted(recorded)])
@@ -82,7 +82,7 @@ class _Prune:
         return self._remover.all_gone
 
     def explain(self) -> None:
-        log = set(entries(self._store, Namespace.PUB))
+        log = set(printable_log(self._store))
         recorded = set(entries(self._store, Namespace.PRUNE))
         kept, removed = self._decide(log, recorded)
         for entry, reasons in kept.items():

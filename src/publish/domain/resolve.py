@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from publish.domain.entry import Entry
-from publish.domain.listing import entries
-from publish.domain.ports import Namespace, Store
+from publish.domain.listing import printable_log
+from publish.domain.ports import Store
 
 
 def latest(store: Store) -> Entry | None:
     """The entry with the greatest (epoch, step, name); None if nothing is published."""
-    return max(entries(store, Namespace.PUB), default=None)
+    return max(printable_log(store), default=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from time import gmtime, strftime
 
 from publish.cli import backends
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 JSON = Flag("json", boolean, "", "print one JSON object a line", default="false")
 LAST = Flag("n", positive, "N", "print the last N publications only")
+SECONDS_AN_HOUR = 3600.0
 SVG = Flag("svg", path, "FILE", "also write a picture of the run's history")
 
 
@@ -85,10 +87,22 @@ def _write_picture(file: bytes, log: list[Publication], executions: list[Executi
     temporary = b"%s.%d.tmp" % (file, os.getpid())
     try:
         with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as picture:
-            picture.write(draw(log, resumed, _day))
+            picture.write(draw(log, resumed, _clock if _is_short(log) else _day))
         os.replace(temporary, file)
     except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
         raise ConfigError(f"cannot write the picture ({error.strerror}): {to_text(file)}") from error
+
+
+def _is_short(log: list[Publication]) -> bool:
+    """Whether all of the log is of one hour, so that minutes do not tell its ticks apart."""
+    times = [publication.created for publication in log]
+    return bool(times) and max(times) - min(times) < SECONDS_AN_HOUR
+
+
+def _clock(seconds: float) -> str:
+    return strftime("%H:%M:%S", gmtime(seconds))
 
 
 def _day(seconds: float) -> str:
