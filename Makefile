@@ -7,7 +7,7 @@ PYTEST := .venv/bin/python -m pytest
 PYTEST_ARGS := -n 2
 
 .PHONY: help demo test test-all check coverage acceptance test-containers test-slurm test-install test-power test-nfs \
-	test-floors test-newest check-workflows actionlint lock bench bench-local bench-sync bench-s3 pyz dist contract-map clean
+	chaos test-floors test-newest check-workflows actionlint lock bench bench-local bench-sync bench-s3 pyz dist contract-map clean
 
 help:
 	@echo 'make demo             a job is killed, resumes and is pruned, told step by step (under a minute)'
@@ -21,6 +21,7 @@ help:
 	@echo 'make test-install     builds the package and installs it with pip, pipx and uv'
 	@echo 'make test-power       power cuts; needs root, /dev/fuse, loop devices and the packages of Debian that .ci/run names'
 	@echo 'make test-nfs         an emulated machine with a real NFS server; needs root, qemu and debootstrap; half an hour'
+	@echo 'make chaos            processes killed at random for MINUTES (2), on a directory and on S3 behind a bad network'
 	@echo 'make test-floors      the tests of the adapters on the oldest libraries that pyproject.toml allows'
 	@echo 'make test-newest      the same on the newest that the package index has'
 	@echo 'make check-workflows  zizmor on .github/'
@@ -48,7 +49,7 @@ check: .venv/.ready
 	.venv/bin/lint-imports
 
 coverage: .venv/.ready
-	$(PYTEST) --cov --cov-report=term-missing tests/domain $(PYTEST_ARGS)
+	$(PYTEST) --cov --cov-report=term-missing tests/domain tests/model $(PYTEST_ARGS)
 
 acceptance: .venv/.ready .venv-acceptance/.ready
 	PUBLISH_TEST_TORCH_PYTHON=.venv-acceptance/bin/python $(PYTEST) -m acceptance $(PYTEST_ARGS)
@@ -62,6 +63,11 @@ test-slurm: .venv/.ready
 
 test-power: .venv/.ready
 	$(PYTEST) -m power tests/power
+
+# Ends by itself. SEED=... draws as an earlier run did.
+MINUTES := 2
+chaos: .venv/.ready
+	.venv/bin/python -m tests.chaos.run $(MINUTES) $(SEED)
 
 # The machine is kept outside the repository, since making it takes minutes.
 test-nfs: export PUBLISH_TEST_NFS_CACHE ?= $(HOME)/.cache/publish-test-nfs

@@ -509,3 +509,32 @@ def test_a_listed_object_without_a_valid_size_is_refused(size: str, place: Place
         wire, listing(f"<Contents><Key>{key}</Key>{size}</Contents>"), lambda: store.list_files(b"s", None)
     )
     assert type(fault) is PermanentFault
+
+
+def test_a_304_to_a_conditional_put_is_explained(store: S3Store, wire: Wire) -> None:
+    """s3.13: an old MinIO's answer to a taken name, not a redirect."""
+    wire.spoil("PUT", says(304))
+    with pytest.raises(PermanentFault, match=r"HTTP status 304 \(the store answers 304 in place of 412"):
+        store.create(Namespace.PUB, NAME)
+
+
+@pytest.mark.parametrize("key", ["s/../keep", "s/./x", "s//x", "s/.."])
+def test_a_single_deletion_of_a_key_that_a_url_cannot_hold_is_refused(
+    key: str, store: S3Store, place: Place, wire: Wire
+) -> None:
+    """s3.4: without a proxy, too; in a batch it is a name like any other."""
+    with pytest.raises(PermanentFault, match="refusing to delete a key with an empty"):
+        store.delete(key.encode())
+    assert wire.sent("DELETE") == []
+    place.fill(key)
+    assert store.remove_tree(b"s", ()).found
+    assert place.paths() == []
+
+
+def test_a_token_that_comes_twice_in_a_row_ends_a_listing(store: S3Store, wire: Wire) -> None:
+    """s3.2, s3.6"""
+    page = listing("<NextContinuationToken>t</NextContinuationToken>", "true")
+    wire.spoil_all("GET", page)
+    with pytest.raises(PermanentFault, match="the same continuation token twice in a row: t"):
+        store.save_exists(b"s")
+    assert len(wire.asked) == 2

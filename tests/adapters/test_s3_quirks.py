@@ -23,5 +23,8 @@ def test_every_row_names_code_and_a_test() -> None:
 
 def test_the_code_and_the_tests_that_the_page_names_exist() -> None:
     for file, name, test in ROWS:
-        assert re.search(rf"^ *(def )?{name}\b(\(| = )", (ADAPTER / file).read_text(), re.MULTILINE), (file, name)
+        assert re.search(rf"^ *(def |class )?{name}\b(\(| = |:)", (ADAPTER / file).read_text(), re.MULTILINE), (
+            file,
+            name,
+        )
         assert f"def {test}(" in TESTS, test

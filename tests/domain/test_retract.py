@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publish.domain.entry import Entry
-from publish.domain.errors import ConfigError
+from publish.domain.errors import ConfigError, PermanentFault
 from publish.domain.ports import Namespace
 from publish.domain.prune import prune
 from publish.domain.retention import Policy
@@ -162,3 +162,12 @@ def test_killed_after_its_entries_are_gone_the_next_prune_finishes_it(crash: tup
         assert {SAVE + b"/trainer_state.json", SAVE + b"/weights"} <= set(store.files)
         assert retract_and_delete(retrying(store), FakeReport(), SAVE, map)
     assert is_over(store)
+
+
+def test_an_entry_that_cannot_be_removed_is_an_error() -> None:
+    """retract.1"""
+    store = root()
+    store.stuck.add(Entry.of(2, 2, SAVE).name)
+    with pytest.raises(PermanentFault):
+        retract(retrying(store), FakeReport(), SAVE)
+    assert len(store.areas[Namespace.PUB]) == 4

@@ -77,10 +77,13 @@ def test_a_store_with_a_window_of_a_millisecond_is_always_found(runs: int, moto:
         assert left(job) == []
 
 
-@pytest.mark.parametrize("runs", RUNS)
-def test_a_right_store_is_never_suspected(runs: int, seaweedfs: S3Server, tmp_path: Path) -> None:
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("server", "runs"), [("moto", 5), pytest.param("seaweedfs", 20, marks=pytest.mark.exhaustive)])
+def test_a_right_store_is_never_suspected(
+    server: str, runs: int, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     """probe.3"""
-    with s3_job(seaweedfs, tmp_path) as job:
+    with s3_job(request.getfixturevalue(server), tmp_path) as job:
         assert [job.run("probe").status for _ in range(runs)] == [0] * runs
 
 

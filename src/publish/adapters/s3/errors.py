@@ -7,6 +7,7 @@ never applied; a failed write possibly is, unless the store's error code rules t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from http import HTTPStatus
 
 from botocore.exceptions import ClientError
 
@@ -31,6 +32,8 @@ from publish.domain.redaction import Redactor
 _HINT_CLOCK = "check this machine's clock"
 _HINT_KEYS = "check access_key_id and secret_access_key"
 _HINT_BUCKET = "check the bucket and the endpoint"
+# RFC 9110 section 13.1.2 has 412 for every method but GET and HEAD.
+_HINT_304 = "the store answers 304 in place of 412 to a taken name, as an old MinIO does; update the store"
 _HINT_UNSUPPORTED = "the store does not support this request"
 
 # Characters of a store's message that an error quotes.
@@ -110,6 +113,8 @@ class ErrorTranslator:
         error.args = tuple(self._redact(arg) if isinstance(arg, str) else arg for arg in error.args)
         if isinstance(error, ClientError):
             code, message = code_and_message(error)
+            if conditional and _status(error) == HTTPStatus.NOT_MODIFIED:
+                return PermanentFault(f"{request}: HTTP status 304 ({_HINT_304})")
             fault = self.translate_code(code, message, _status(error), request, write=write)
             return fault if conditional else _without_condition(fault, code)
         text = f"{request}: {self._redact(describe_transport_error(error))}"

@@ -148,7 +148,8 @@ class _Adapter(RawAdapter):  # type: ignore[misc]  # hvac is untyped
         return path
 
     def _exchange(self, method: str, url: str, headers: dict[str, str] | None, kwargs: dict[str, Any]) -> Response:
-        limit = min(self.max_seconds, self._remaining(), self.end - monotonic())
+        budget = self._remaining()
+        limit = min(self.max_seconds, budget, self.end - monotonic())
         if limit <= 0:
             raise SourceUnavailable("cannot reach the server: no time left")
 
@@ -166,7 +167,10 @@ class _Adapter(RawAdapter):  # type: ignore[misc]  # hvac is untyped
         try:
             outcome = run_with_limit(send, limit)
         except TimeoutError:
-            outcome = SourceUnavailable(f"cannot reach the server: no complete response within {limit:.3g} s")
+            whose = ", its share of -timeout" if limit == budget else ""
+            outcome = SourceUnavailable(
+                f"cannot reach the server: no complete response to the {self.step} within {limit:.3g} s{whose}"
+            )
         finally:
             # If it timed out, this ends the thread, which would otherwise read on for as long as the server likes.
             sockets.close()
