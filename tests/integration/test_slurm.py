@@ -162,24 +162,6 @@ def test_a_task_of_an_array_is_requeued_alone(cluster: Slurm, root: Path) -> Non
     assert latest(root / "1") == f"{root}/1/exec/{job.number}_1-0/checkpoint-40"
 
 
-def test_all_nodes_get_one_answer_and_node_0_publishes(cluster: Slurm, root: Path) -> None:
-    """run.6, begin.1: on a Slurm of two nodes, also after a requeue"""
-    script = 'echo "node $SLURM_NODEID: $SLURMD_NODENAME $DISPATCH_EPOCH $DISPATCH_ATTEMPT [$DISPATCH_RESUME]"; '
-    waits = f"if [[ $SLURM_NODEID = 0 ]]; then {training(ENDLESS)}; else exec sleep infinity; fi"
-    job = Job(cluster, root, "--nodes=2", "--job-name=wide", command=script + waits, recipe="train-nodes.sbatch")
-    for node in (0, 1):
-        job.wait_for(f"node {node}: {('one', 'two')[node]} 1 {job.number}-0 []\n")
-    job.wait_for("(epoch 1, step 20, ")
-    assert job.log.read_text().count("publish: watch: watching ") == 1
-
-    cluster.ask("scontrol", "requeue", job.number)
-    cluster.start_again_now(job.number)
-    resume = job.wait_for(f"node 1: two 2 {job.number}-1 [").partition(f"2 {job.number}-1 [")[2].partition("]")[0]
-    assert step_of(resume) >= 20
-    job.wait_for(f"node 0: one 2 {job.number}-1 [{resume}]\n")
-    cluster.ask("scancel", job.number)
-
-
 def test_the_time_limit_reaches_every_node(cluster: Slurm, root: Path) -> None:
     """run.4, run.6"""
     command = "trap 'echo node $SLURM_NODEID is told; exit 0' TERM; echo listening; while :; do sleep 0.1; done"
