@@ -49,7 +49,7 @@ check: .venv/.ready
 	.venv/bin/lint-imports
 
 coverage: .venv/.ready
-	$(PYTEST) --cov --cov-report=term-missing tests/domain $(PYTEST_ARGS)
+	$(PYTEST) --cov --cov-report=term-missing tests/domain tests/model $(PYTEST_ARGS)
 
 acceptance: .venv/.ready .venv-acceptance/.ready
 	PUBLISH_TEST_TORCH_PYTHON=.venv-acceptance/bin/python $(PYTEST) -m acceptance $(PYTEST_ARGS)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PYTHON = sys.executable
@@ -60,42 +60,29 @@ class Story:
             "A publication, one empty file in pub/, says that a save is complete.",
         )
 
-        step("The job starts. Its script first asks where to resume.")
-        self.expect_latest("", "Nothing is printed: nothing was published yet, so training starts at step 0.")
-
-        step(
-            "Execution 1 (epoch 1) trains, `publish watch` runs beside it, and their node dies in the middle of a save."
-        )
-        with self.watch(epoch=1) as watch, self.train(epoch=1, until=60, halt=30) as trainer:
-            follow(watch, "(epoch 1, step 10,")
-            follow(watch, "(epoch 1, step 20,")
-            follow(trainer, "in the middle of saving step 30")
-            tell("SIGKILL for both, trainer and watch; nobody has time to say goodbye.")
-            trainer.kill()
-            watch.kill()
+        step("The job starts with one command, and its node dies in the middle of a save.")
+        with self.job("run-1", halt=30) as job:
+            follow(job, "epoch 1, attempt run-1, starting from step 0")
+            follow(job, "(epoch 1, step 10,", "(epoch 1, step 20,", "in the middle of saving step 30")
+            tell("SIGKILL for all of it, the training and publish: neither can do anything more.")
+            os.killpg(job.pid, signal.SIGKILL)
         half = self.save_of(1, 30)
         tell(
             f"What the killed save left in {half.relative_to(self.root)}:",
             *sorted(f"  {file.name} ({file.stat().st_size:,} bytes)" for file in half.iterdir()),
             self.what_is_missing(half),
         )
-
-        step("The scheduler starts the job again: execution 2, epoch 2. Where does it resume?")
-        resume = self.expect_latest(
+        self.expect_latest(
             str(self.save_of(1, 20)),
             "The save of step 20. That of step 30 is newer, but was never whole, so it was never published.",
         )
 
-        step("Execution 2 resumes there and trains to the end, step 60.")
-        with self.watch(epoch=2) as watch, self.train(epoch=2, until=60, resume=resume) as trainer:
-            follow(trainer, "starts at step 20")
-            follow(trainer, "saved step 60")
-            finish(trainer)
-            tell("Training is over: SIGTERM for watch, which looks once more before it goes.")
-            watch.terminate()
-            for number in (30, 40, 50, 60):
-                follow(watch, f"(epoch 2, step {number},")
-            finish(watch)
+        step("The scheduler starts the job again, with the same command. It resumes there and trains to the end.")
+        with self.job("run-2") as job:
+            follow(job, f"epoch 2, attempt run-2, resuming from {self.save_of(1, 20)}")
+            follow(job, "starts at step 20")
+            follow(job, "published 4 saves")
+            finish(job)
         self.expect_latest(str(self.save_of(2, 60)), "The last step.")
         self.expect_same_weights()
 
@@ -162,20 +149,14 @@ class Story:
         return ended.stdout
 
     @contextmanager
-    def watch(self, epoch: int) -> Iterator[subprocess.Popen[str]]:
-        """`publish watch` as a job script starts it: the scheduler's variables say which execution it is."""
-        scheduler = {"DISPATCH_EPOCH": str(epoch), "DISPATCH_ATTEMPT": f"run-{epoch}"}
-        command = [
-            "publish",
-            "watch",
-            "-checkpoint",
-            str(self.root),
-            "-framework",
-            self.framework,
-            "-interval",
-            "200ms",
-        ]
-        with started(command, scheduler) as process:
+    def job(self, attempt: str, halt: int | None = None) -> Iterator[subprocess.Popen[str]]:
+        """The line of a job script. `halt`: the step in whose save the training stands still."""
+        training = f"exec {shlex.quote(PYTHON)} {shlex.quote(TRAINER)} --framework {self.framework} --until 60"
+        training += ' --saves "$DISPATCH_SAVES" --resume "$DISPATCH_RESUME"'
+        if halt is not None:
+            training += f" --halt-in-save {halt}"
+        command = ["publish", "run", "-checkpoint", str(self.root), "-framework", self.framework, "-interval", "200ms"]
+        with started([*command, "--", "sh", "-c", training], {"DISPATCH_ATTEMPT": attempt}) as process:
             yield process
 
     @contextmanager
@@ -195,21 +176,31 @@ class Story:
 def started(command: list[str], scheduler: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
     """A process in the background; it does not outlive the block."""
     show(command, scheduler, "&")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment() | dict(scheduler)) as process:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment() | dict(scheduler),
+        start_new_session=True,
+    ) as process:
         try:
             yield process
         finally:
-            process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
-def follow(process: subprocess.Popen[str], text: str) -> None:
-    """Prints what the process says until it says `text`."""
+def follow(process: subprocess.Popen[str], *texts: str) -> None:
+    """Prints what the process says until it has said all of `texts`, in any order."""
     assert process.stdout is not None, "started() pipes it"
+    awaited = set(texts)
     for line in process.stdout:
         print(f"    {line}", end="", flush=True)
-        if text in line:
+        awaited = {text for text in awaited if text not in line}
+        if not awaited:
             return
-    raise Wrong(f"the process ended without saying {text!r}")
+    raise Wrong(f"the process ended without saying {', '.join(map(repr, sorted(awaited)))}")
 
 
 def finish(process: subprocess.Popen[str]) -> None:
@@ -243,8 +234,10 @@ def tell(*lines: str) -> None:
 def show(command: list[str], scheduler: Mapping[str, str] | None = None, after: str = "") -> None:
     """The command as one would type it."""
     variables = [f"{name}={value}" for name, value in (scheduler or {}).items()]
-    words = [SHOWN.get(word, shlex.quote(word)) for word in command]
-    print("  $", *variables, *words, after, flush=True)
+    line = " ".join([*variables, *map(shlex.quote, command), after])
+    for word, name in SHOWN.items():
+        line = line.replace(word, name)
+    print("  $", line, flush=True)
 
 
 if __name__ == "__main__":

@@ -93,6 +93,15 @@ def test_a_picture_that_cannot_be_written_leaves_nothing_behind(root: Path, tmp_
     assert sorted(os.listdir(tmp_path)) == ["root", "run.svg"]
 
 
+def test_times_in_the_picture_are_told_apart(root: Path, tmp_path: Path) -> None:
+    """log.2"""
+    for seconds, entry in enumerate(sorted((root / "pub").iterdir())):
+        os.utime(entry, (0, 1_790_000_000 + 10 * seconds))
+    assert run("log", "-checkpoint", root, "-svg", tmp_path / "run.svg").status == 0
+    times = [text for text in ET.parse(tmp_path / "run.svg").getroot().itertext() if text.startswith("Sep 21")]
+    assert times == [f"Sep 21 14:13:{second}" for second in (20, 25, 30, 35, 40)]
+
+
 def test_on_s3_the_log_costs_one_listing(seaweedfs: KeyedServer, tmp_path: Path) -> None:
     """log.1"""
     place = make_place(seaweedfs)

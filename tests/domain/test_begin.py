@@ -221,3 +221,16 @@ def test_an_epoch_that_was_claimed_and_not_used_holds_nothing(store: FakeStore) 
     publish(store, 3, 9)
     begin(store, b"b", Wishes(save=b"exec/a/step-9"))
     assert resumed(store) == publish(store, 3, 9)
+
+
+def test_an_epoch_that_another_publication_has_meanwhile_reached_is_not_used() -> None:
+    """begin.5"""
+
+    class Overtaking(FakeStore):
+        def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
+            super().create(namespace, name, content)
+            if namespace is Namespace.EPOCH and not self.files:
+                self.files[b"run/1/x"] = b""
+                self.areas[Namespace.PUB].add(Entry.of(5, 1, b"run/1").name)
+
+    assert begin(Overtaking(), b"try-1", Wishes()).epoch == 6

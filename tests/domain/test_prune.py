@@ -424,3 +424,14 @@ def test_a_record_that_cannot_be_dropped_is_reported() -> None:
     first = save(store, 1, 1, b"run/1")
     save(store, 1, 2, b"run/2")
     assert run(store).said == [("removed", b"run/1"), ("failed", b".publish/prune/" + first.name)]
+
+
+def test_a_dry_run_says_nothing_of_a_save_that_is_gone_already() -> None:
+    """prune.10"""
+    store = FakeStore()
+    for step in (1, 2):
+        store.areas[Namespace.PUB].add(Entry.of(1, step, b"run/%d" % step).name)
+    store.files[b"run/2/x"] = b""
+    report = FakeReport()
+    prune_dry_run(store, report, Policy(1), map)
+    assert report.all("would remove") == []

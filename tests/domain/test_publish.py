@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from publish.domain.entry import Entry
-from publish.domain.errors import ConfigError
+from publish.domain.errors import ConfigError, PermanentFault
 from publish.domain.ports import Namespace
 from publish.domain.publish import publish_save
 from tests.support.fakes import FakeReport, FakeStore
@@ -43,3 +43,24 @@ def test_a_path_that_must_not_be_published_is_refused_before_anything_is_written
     with pytest.raises(ConfigError):
         publish(store, Entry.of(1, 5, path))
     assert store.areas[Namespace.PUB] == set()
+
+
+def test_a_save_is_synced_before_it_is_published_unless_that_is_turned_off() -> None:
+    """data.1"""
+    for sync in (True, False):
+        store = FakeStore()
+        store.files[b"run/1/x"] = b""
+        publish_save(store, FakeReport(), Entry.of(1, 1, b"run/1"), sync=sync)
+        assert store.synced == ([b"run/1"] if sync else [])
+        assert len(store.areas[Namespace.PUB]) == 1
+
+
+def test_an_entry_that_cannot_be_taken_back_is_an_error() -> None:
+    """race.1"""
+    store = FakeStore()
+    store.files[b"run/1/x"] = b""
+    store.areas[Namespace.PRUNE].add(Entry.of(1, 1, b"run/1").name)
+    entry = Entry.of(2, 1, b"run/1")
+    store.stuck.add(entry.name)
+    with pytest.raises(PermanentFault):
+        publish_save(store, FakeReport(), entry)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from publish.domain.entry import Entry
 from publish.domain.errors import FormatError
+from publish.domain.listing import saved_files
 from publish.domain.ports import Namespace
 from publish.domain.prune import prune
 from publish.domain.resolve import latest
@@ -59,3 +60,10 @@ def test_an_entry_whose_path_has_control_characters_is_named_and_nothing_is_answ
     with pytest.raises(FormatError, match="control characters"):
         prune(store, FakeReport(), Policy(1), map)
     assert len(store.areas[Namespace.PUB]) == 2
+
+
+def test_the_files_of_a_save_are_read_from_all_pages() -> None:
+    """verify.7"""
+    store = FakeStore(page_size=2)
+    store.files = {b"run/%d" % number: b"" for number in range(5)}
+    assert sorted(file.path for file in saved_files(store, b"run")) == [b"%d" % number for number in range(5)]

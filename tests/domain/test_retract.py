@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from publish.domain.entry import Entry
-from publish.domain.errors import ConfigError
+from publish.domain.errors import ConfigError, PermanentFault
 from publish.domain.ports import Namespace
 from publish.domain.prune import prune
 from publish.domain.retention import Policy
@@ -121,18 +123,51 @@ def test_what_cannot_be_removed_is_reported() -> None:
     assert store.save_exists(SAVE)
 
 
-@given(st.integers(0, 25), st.sampled_from([Fault.CRASH, Fault.CRASH_AFTER]), st.booleans())
-def test_killed_anywhere_the_next_call_or_the_next_prune_finishes_it(at: int, crash: Fault, again: bool) -> None:  # noqa: FBT001
+crashes = st.tuples(st.integers(0, 25), st.sampled_from([Fault.CRASH, Fault.CRASH_AFTER]))
+
+
+def killed(store: FakeStore, at: int, crash: Fault) -> None:
+    """A call that is killed at its effect number `at`, if it has that many."""
+    with suppress(Crash):
+        retract_and_delete(retrying(FaultyStore(store, [Fault.NONE] * at + [crash])), FakeReport(), SAVE, map)
+
+
+def is_over(store: FakeStore) -> bool:
+    return (
+        not store.save_exists(SAVE)
+        and published(store) == {b"run/1", b"run/3"}
+        and store.areas[Namespace.PRUNE] == set()
+    )
+
+
+@given(crashes)
+def test_killed_anywhere_the_next_call_finishes_it(crash: tuple[int, Fault]) -> None:
     """retract.1"""
     store = root()
-    try:
-        retract_and_delete(retrying(FaultyStore(store, [Fault.NONE] * at + [crash])), FakeReport(), SAVE, map)
-    except Crash:
-        if again and (SAVE in published(store) or store.areas[Namespace.PRUNE]):
-            retract_and_delete(retrying(store), FakeReport(), SAVE, map)
-        prune(retrying(store), FakeReport(), Policy(9), map)
-        if SAVE in published(store):
-            return  # killed before the first entry was removed: nothing has changed but a record
-    assert not store.save_exists(SAVE)
-    assert published(store) == {b"run/1", b"run/3"}
-    assert store.areas[Namespace.PRUNE] == set()
+    killed(store, *crash)
+    with suppress(ConfigError):  # it was over: nothing is left to take back
+        retract_and_delete(retrying(store), FakeReport(), SAVE, map)
+    assert is_over(store)
+
+
+@given(crashes)
+def test_killed_after_its_entries_are_gone_the_next_prune_finishes_it(crash: tuple[int, Fault]) -> None:
+    """retract.1, prune.7: until then prune treats them as any entries, and the save is untouched."""
+    store = root()
+    killed(store, *crash)
+    left = SAVE in published(store)
+    prune(retrying(store), FakeReport(), Policy(9), map)
+    if left:
+        assert SAVE in published(store)
+        assert {SAVE + b"/trainer_state.json", SAVE + b"/weights"} <= set(store.files)
+        assert retract_and_delete(retrying(store), FakeReport(), SAVE, map)
+    assert is_over(store)
+
+
+def test_an_entry_that_cannot_be_removed_is_an_error() -> None:
+    """retract.1"""
+    store = root()
+    store.stuck.add(Entry.of(2, 2, SAVE).name)
+    with pytest.raises(PermanentFault):
+        retract(retrying(store), FakeReport(), SAVE)
+    assert len(store.areas[Namespace.PUB]) == 4

@@ -204,3 +204,15 @@ def test_every_call_of_the_port_is_retried_and_named() -> None:
         "read run/1/x",
         "remove run/1",
     ]
+
+
+def test_the_calls_that_look_at_files_are_passed_on() -> None:
+    """s3.8"""
+    inner = FakeStore()
+    inner.files = {b"run/1/x": b"12345", b"run/file": b""}
+    store = retrying(inner)
+    assert store.list_files_in(b"run", None) == ([b"file"], None)
+    assert store.list_files_in(b"", None) == ([], None)
+    assert [file.path for file in store.list_files(b"run/1", None).files] == [b"x"]
+    assert store.version(b"run/1/y") is None
+    assert store.read_range(b"run/1/x", -2, 2) == b"45"

@@ -225,3 +225,18 @@ def test_a_save_of_another_user_is_skipped_and_named_once() -> None:
     notes = [note for note in run.report.notes if "another user" in note]
     assert notes == [f"skipping a save that belongs to another user: /ckpt/{foreign.decode()}/trainer_state.json"]
     assert own != foreign
+
+
+def test_a_save_that_is_being_removed_is_named_once_and_looked_at_again() -> None:
+    """race.1"""
+    run = Run()
+    path = run.save(1)
+    record = Entry.of(9, 1, path).name
+    run.store.areas[Namespace.PRUNE].add(record)
+    run.watch.begin()
+    run.watch.scan()
+    run.watch.scan()
+    assert len(run.report.all("not published")) == 1
+    run.store.areas[Namespace.PRUNE].clear()
+    run.watch.scan()
+    assert run.published() == [1]

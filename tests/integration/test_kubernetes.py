@@ -1,4 +1,4 @@
-"""The Kubernetes recipe: valid by the API's own schemas, and run as the kubelet would run its containers."""
+"""The Kubernetes recipe with a sidecar: valid by the API's own schemas, and run as the kubelet would run it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.program import CLEAN, PROGRAM, without_narration
 from tests.support.s3_roots import Place, make_place
 from tests.support.servers import KeyedServer, S3Server
 
-RECIPE = Path(__file__).parents[2] / "examples" / "kubernetes" / "job.yaml"
+RECIPE = Path(__file__).parents[2] / "examples" / "kubernetes" / "sidecar.yaml"
 FIRST_WITH_SIDECARS = (1, 29)
 COUNTED = "batch.kubernetes.io/job-index-failure-count"
 IGNORED = "batch.kubernetes.io/job-index-ignored-failure-count"

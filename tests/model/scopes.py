@@ -11,7 +11,7 @@ from publish.domain.ports import Namespace, Store
 from publish.domain.prune import Guards, prune
 from publish.domain.publish import publish_save
 from publish.domain.retention import Policy
-from publish.domain.retract import retract_and_delete
+from publish.domain.retract import retract, retract_and_delete
 from publish.domain.root import PosixRoot
 from publish.domain.watch import Watcher
 from tests.model.explorer import Check, Program, View, World
@@ -68,6 +68,15 @@ def retracting(step: int) -> Program:
     return program
 
 
+def retracting_only(step: int) -> Program:
+    """Takes back the save of a step, which stays."""
+
+    def program(store: Store, report: FakeReport) -> None:
+        retract(retrying(store), report, save_path(step))
+
+    return program
+
+
 def watching(epoch: int, scans: int = 1) -> Program:
     def program(store: Store, report: FakeReport) -> None:
         watcher = Watcher(retrying(store), report, PosixRoot(b"/ckpt"), FRAMEWORKS["hf"], SAVES, epoch)
@@ -78,18 +87,28 @@ def watching(epoch: int, scans: int = 1) -> Program:
     return program
 
 
-def rules(initial: World) -> Check:
-    """The rules for a root that began as `initial`. The names of prunes begin with `prune`."""
+def rules(initial: World, retracted: int | None = None) -> Check:
+    """The rules for a root that began as `initial`. The names of prunes begin with `prune`.
+
+    `retracted`: the step whose save an actor takes back.
+    """
     first = {Entry.parse(name) for name in initial.entries(Namespace.PUB)}
+    path = None if retracted is None else save_path(retracted)
 
     def check(view: View) -> str | None:
         said = {one for moment in view.moments.values() for what, one in moment.said if what == "published"}
         promised = first | {one for one in said if isinstance(one, Entry)}
+        wanted = {one for one in promised if one.path != path}
         return (
             _no_prune_fails(view)
             or _what_was_published_is_there(view, promised)
-            or _the_newest_is_not_lost(view.world, promised)
-            or _one_more_prune_leaves_nothing_over(view.world, view.published(), _unannounced(view, promised))
+            or _the_newest_is_not_lost(view.world, wanted)
+            or _one_more_prune_leaves_nothing_over(
+                view.world,
+                view.published(),
+                _unannounced(view, promised),
+                path if "retract only" in view.moments else None,
+            )
         )
 
     return check
@@ -130,15 +149,22 @@ def _newest_whole(world: World) -> Entry | None:
 
 @cache
 def _one_more_prune_leaves_nothing_over(
-    world: World, ever_published: frozenset[Entry], unannounced: frozenset[Entry]
+    world: World, ever_published: frozenset[Entry], unannounced: frozenset[Entry], may_stay: bytes | None
 ) -> str | None:
-    """prune.7, race.2: whatever was killed, one more prune leaves the log, its saves and nothing else."""
+    """prune.7, race.2: whatever was killed, one more prune leaves the log, its saves and nothing else.
+
+    `may_stay`: a save that was taken back without being removed (retract.1).
+    """
     store = world.store()
     prune(retrying(store), FakeReport(), Policy(1), map)
     kept = {Entry.parse(name) for name in store.areas[Namespace.PUB]}
     left = World.of(store)
     for one in ever_published:
-        if store.save_exists(one.path) and not any(overlap(one.path, other.path) for other in kept):
+        if (
+            one.path != may_stay
+            and store.save_exists(one.path)
+            and not any(overlap(one.path, other.path) for other in kept)
+        ):
             return f"one more prune leaves a save that no entry names: {_shown(one)}"
     for one in kept - unannounced:
         if not is_whole(left, one.path):

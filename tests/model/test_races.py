@@ -11,26 +11,47 @@ from publish.domain import prune as prune_module
 from publish.domain import publish as publish_module
 from publish.domain.removal import Remover
 from publish.domain.retention import PlannedRemoval, apply_retention
-from tests.model.explorer import CounterExample, Explorer, Program, World
-from tests.model.scopes import pruning, publishing, retracting, root_with, rules, watching
+from tests.model.explorer import CounterExample, Explorer, Program, View, World
+from tests.model.scopes import (
+    is_whole,
+    pruning,
+    publishing,
+    retracting,
+    retracting_only,
+    root_with,
+    rules,
+    save_path,
+    watching,
+)
 
 
 class Scope(NamedTuple):
     root: World
     programs: Mapping[str, Program]
     losses: int = 0
+    retracted: int | None = None
 
     def explorer(self) -> Explorer:
-        return Explorer(self.root, self.programs, rules(self.root), losses=self.losses)
+        return Explorer(self.root, self.programs, rules(self.root, self.retracted), losses=self.losses)
 
 
 TWO_PRUNES = Scope(root_with(range(1, 4)), {"prune-1": pruning(1), "prune-2": pruning(2)})
 OLD_SAVE = Scope(root_with(range(1, 3)), {"prune": pruning(1), "publish": publishing(2, 1)})
 SAME_ENTRY = Scope(root_with(range(1, 3)), {"prune": pruning(1), "publish": publishing(1, 1)})
+LATEST_TAKEN_BACK = Scope(
+    root_with(range(1, 4)), {"retract only": retracting_only(3), "prune": pruning(2)}, retracted=3
+)
 
 SMALL = {
     "a save is taken back beside a prune": Scope(
         root_with(range(1, 4)), {"retract": retracting(2), "prune": pruning(1)}
+    ),
+    "a save is taken back, and stays, beside a prune": Scope(
+        root_with(range(1, 4)), {"retract only": retracting_only(2), "prune": pruning(1)}, retracted=2
+    ),
+    "the latest save is taken back, and stays, beside a prune": LATEST_TAKEN_BACK,
+    "the latest save is taken back and removed beside a prune": Scope(
+        root_with(range(1, 4)), {"retract": retracting(3), "prune": pruning(2)}, retracted=3
     ),
     "two prunes": TWO_PRUNES,
     "an old save is published again beside a prune": SAME_ENTRY,
@@ -45,6 +66,16 @@ SMALL = {
 FULL = {
     "retract, watch and prune": Scope(
         root_with(range(1, 4)), {"retract": retracting(2), "watch": watching(1), "prune": pruning(1)}
+    ),
+    "a save is taken back twice, and stays or not, beside a prune": Scope(
+        root_with(range(1, 4)),
+        {"retract only": retracting_only(3), "retract": retracting(3), "prune": pruning(2)},
+        retracted=3,
+    ),
+    "the latest save is taken back, and stays, beside a watch and a prune": Scope(
+        root_with(range(1, 4)),
+        {"retract only": retracting_only(3), "watch": watching(1), "prune": pruning(2)},
+        retracted=3,
     ),
     "retract, publish and prune": Scope(
         root_with(range(1, 4)), {"retract": retracting(2), "publish": publishing(1, 2), "prune": pruning(2)}
@@ -65,14 +96,14 @@ FULL = {
 
 @pytest.mark.parametrize("name", SMALL)
 def test_no_interleaving_breaks_a_rule(name: str, record_property: Callable[[str, object], None]) -> None:
-    """race.1, race.2, race.3, prune.7, prune.8."""
+    """race.1, race.2, race.3, prune.7, prune.8, retract.1."""
     record_property("states", SMALL[name].explorer().run())
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FULL)
 def test_no_interleaving_of_more_actors_breaks_a_rule(name: str) -> None:
-    """race.1, race.2, race.3, prune.7, prune.8."""
+    """race.1, race.2, race.3, prune.7, prune.8, retract.1."""
     states = FULL[name].explorer().run()
     print(f"{name}: {states:,} states")  # noqa: T201  (how much was explored is part of the result)
 
@@ -85,6 +116,34 @@ def test_a_publisher_that_does_not_look_again_is_found_out(monkeypatch: pytest.M
     moves = str(found.value).rpartition("replay: ")[2]
     with pytest.raises(CounterExample, match="gone without a prune that began afterwards"):
         OLD_SAVE.explorer().replay(moves)
+
+
+def taken_back_beside_a_prune(step: int, keep: int) -> Explorer:
+    """Checks only that the save that is taken back, and stays, is there."""
+
+    def check(view: View) -> str | None:
+        return None if is_whole(view.world, save_path(step)) else "the save that was taken back is gone"
+
+    return Explorer(root_with(range(1, 4)), {"retract only": retracting_only(step), "prune": pruning(keep)}, check)
+
+
+@pytest.mark.parametrize("step", [2, 3])
+def test_a_save_that_is_taken_back_stays_beside_a_prune_that_would_keep_it(step: int) -> None:
+    """retract.1"""
+    taken_back_beside_a_prune(step, keep=2).run()
+
+
+def test_a_prune_that_has_read_the_log_may_still_remove_a_save_that_is_taken_back() -> None:
+    """retract.1: a prune that keeps one had decided to remove the save of step 2."""
+    with pytest.raises(CounterExample, match="the save that was taken back is gone"):
+        taken_back_beside_a_prune(2, keep=1).run()
+
+
+def test_a_retract_of_the_latest_beside_a_prune_that_keeps_one_can_leave_nothing() -> None:
+    """retract.1, prune.1: as if it had come after the prune. Keep two while you take the latest back."""
+    programs = {"retract only": retracting_only(3), "prune": pruning(1)}
+    with pytest.raises(CounterExample, match="the newest publication is lost: epoch 1 step 2"):
+        LATEST_TAKEN_BACK._replace(programs=programs).explorer().run()
 
 
 def test_a_prune_that_drops_the_record_of_an_entry_in_the_log_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,7 +144,8 @@ def _check_resumable(store: Store, execution: Execution) -> None:
     path = execution.resume.path
     advice = "begin again as another attempt, or go back to another save with -from"
     if any(record.path == path for record in entries(store, Namespace.PRUNE)):
-        raise ConfigError(f"the save to resume from is being removed ({advice}): {to_text(path)}")
+        finish = "finish that with prune or with retract -delete"
+        raise ConfigError(f"the save to resume from is being removed ({finish}, then {advice}): {to_text(path)}")
     if not store.save_exists(path):
         raise ConfigError(f"the save to resume from is gone ({advice}, or retract it): {to_text(path)}")
 

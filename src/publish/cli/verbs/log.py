@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from publish.cli.backends import OpenRoot
     from publish.domain.executions import Execution
 
+_MINUTE, _DAY = 60, 86400
+
 JSON = Flag("json", boolean, "", "print one JSON object a line", default="false")
 LAST = Flag("n", positive, "N", "print the last N publications only")
-SECONDS_AN_HOUR = 3600.0
 SVG = Flag("svg", path, "FILE", "also write a picture of the run's history")
 
 
@@ -86,8 +87,8 @@ def _write_picture(file: bytes, log: list[Publication], executions: list[Executi
     }
     temporary = b"%s.%d.tmp" % (file, os.getpid())
     try:
-        with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as picture:
-            picture.write(draw(log, resumed, _clock if _is_short(log) else _day))
+        with open(temporary, "w", encoding="utf-8") as picture:
+            picture.write(draw(log, resumed, _label))
         os.replace(temporary, file)
     except OSError as error:
         with suppress(OSError):
@@ -95,18 +96,10 @@ def _write_picture(file: bytes, log: list[Publication], executions: list[Executi
         raise ConfigError(f"cannot write the picture ({error.strerror}): {to_text(file)}") from error
 
 
-def _is_short(log: list[Publication]) -> bool:
-    """Whether all of the log is of one hour, so that minutes do not tell its ticks apart."""
-    times = [publication.created for publication in log]
-    return bool(times) and max(times) - min(times) < SECONDS_AN_HOUR
-
-
-def _clock(seconds: float) -> str:
-    return strftime("%H:%M:%S", gmtime(seconds))
-
-
-def _day(seconds: float) -> str:
-    return strftime("%b %d %H:%M", gmtime(seconds))
+def _label(seconds: float, interval: float) -> str:
+    """A time in UTC, as exact as labels that are `interval` seconds apart need it."""
+    shape = "%b %d %H:%M:%S" if interval < _MINUTE else "%b %d %H:%M" if interval < _DAY else "%Y-%m-%d"
+    return strftime(shape, gmtime(seconds))
 
 
 VERB = Verb(

@@ -1,0 +1,120 @@
+"""A run on a small filesystem: it outlives that there is no room, and a watch that prunes keeps it going."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.program import CLEAN, PROGRAM
+
+# Namespaces of its own need no root, and nothing outlives the test.
+_IN_NAMESPACE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--map-root-user", "sh", "-euc")
+
+_HELPERS = """
+save() {
+    mkdir -p "$ROOT/exec/a/checkpoint-$1"
+    echo "{\\"global_step\\": $1}" > "$ROOT/exec/a/checkpoint-$1/trainer_state.json"
+}
+fill() { i=0; mkdir -p "$ROOT/other"; while touch "$ROOT/other/$i" 2>/dev/null; do i=$((i + 1)); done; }
+free() { for i in $(seq "$1"); do rm "$ROOT/other/$((i - 1))"; done; }
+published() { ls "$ROOT/pub" | cut -c 22-41 | sed 's/^0*/published step /'; }
+"""
+
+_TRAIN = """
+import os, sys, time
+root = sys.argv[1]
+full = 0
+for step in range(1, 41):
+    folder = f"{root}/exec/a/checkpoint-{step}"
+    os.makedirs(folder)
+    end = time.monotonic() + 60
+    while True:
+        try:
+            with open(f"{folder}/model.bin", "wb") as file:
+                file.write(bytes(100_000))
+            break
+        except OSError:  # as a trainer that waits for room would
+            full += 1
+            if time.monotonic() > end:
+                sys.exit(f"no room for step {step}")
+            time.sleep(0.05)
+    with open(f"{folder}/trainer_state.json", "w") as file:
+        file.write('{"global_step": %d}' % step)
+print("full", full > 0)
+"""
+
+
+def run_on_small_disk(place: Path, limits: str, script: str) -> tuple[list[str], list[str]]:
+    """The lines of stdout and stderr of a shell script; $ROOT is the filesystem, $OUTSIDE a folder with room."""
+    (place / "root").mkdir()
+    (place / "outside").mkdir()
+    mount = f'mount -t tmpfs -o {limits} tmpfs "$ROOT"\n'
+    env = {
+        **CLEAN,
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "ROOT": str(place / "root"),
+        "OUTSIDE": str(place / "outside"),
+        "PUBLISH": PROGRAM,
+        "PYTHON": sys.executable,
+        "HELPERS": _HELPERS,
+        "TRAIN": _TRAIN,
+    }
+    done = subprocess.run(
+        [*_IN_NAMESPACE, mount + _HELPERS + script], env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done
+    return done.stdout.splitlines(), done.stderr.splitlines()
+
+
+def test_a_run_outlives_a_full_disk_and_publishes_what_it_could_not(tmp_path: Path) -> None:
+    """run.5, watch.10: the training goes on, and the failure is reported."""
+    out, err = run_on_small_disk(
+        tmp_path,
+        "size=1m,nr_inodes=60",
+        """
+        touch "$OUTSIDE/err"
+        status=0
+        "$PUBLISH" run -checkpoint "$ROOT" -framework hf -attempt a -interval 100ms -keep 3 -- \\
+            sh -euc "$HELPERS"'
+                mkdir -p "$ROOT/exec/a"
+                fill
+                free 2  # the save itself: a folder and a file
+                save 1
+                until grep -q "No space left on device" "$OUTSIDE/err"; do sleep 0.05; done
+                rm -r "$ROOT/other"
+                save 2
+            ' 2>> "$OUTSIDE/err" || status=$?
+        echo "status $status"
+        published
+        grep "No space left" "$OUTSIDE/err" | sort -u >&2
+        """,
+    )
+    assert out == ["status 0", "published step 1", "published step 2"]
+    assert err
+
+
+@pytest.mark.parametrize("keep", [1, 2])
+def test_a_watch_that_prunes_keeps_a_long_run_on_a_small_disk_going(tmp_path: Path, keep: int) -> None:
+    """watch.10: forty saves of 100 kB go through a filesystem that holds ten; the newest stay."""
+    out, err = run_on_small_disk(
+        tmp_path,
+        "size=1m",
+        f"""
+        mkdir -p "$ROOT/exec/a"
+        "$PUBLISH" watch -checkpoint "$ROOT" -framework hf -epoch 1 -attempt a -interval 50ms -keep {keep} \\
+            > "$OUTSIDE/out" 2> "$OUTSIDE/err" &
+        "$PYTHON" -c "$TRAIN" "$ROOT"
+        kill -TERM $!
+        wait $! && echo "status 0"
+        grep -c ^published "$OUTSIDE/out"
+        published
+        ls "$ROOT/exec/a"
+        """,
+    )
+    assert err == []
+    assert out[1:3] == ["status 0", "40"]
+    newest = range(41 - keep, 41)
+    assert out[3:] == [*(f"published step {step}" for step in newest), *(f"checkpoint-{step}" for step in newest)]
