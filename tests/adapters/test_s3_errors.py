@@ -528,7 +528,7 @@ def test_a_single_deletion_of_a_key_that_a_url_cannot_hold_is_refused(
     assert wire.sent("DELETE") == []
     place.fill(key)
     assert store.remove_tree(b"s", ()).found
-    assert place.paths() == []
+    assert not [path for path in place.paths() if path.startswith("s/")]
 
 
 def test_a_token_that_comes_twice_in_a_row_ends_a_listing(store: S3Store, wire: Wire) -> None:

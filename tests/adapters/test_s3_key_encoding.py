@@ -9,7 +9,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from publish.adapters.s3.key_encoding import ENCODINGS, KeyEncoding, UnknownEncoding, find_encodings, is_our_prefix
+from publish.adapters.s3.key_encoding import (
+    ENCODINGS,
+    FORM,
+    PERCENT,
+    RAW,
+    KeyEncoding,
+    UnknownEncoding,
+    find_encodings,
+    is_our_prefix,
+)
 from tests.support.dialect_proxy import as_aws, as_path, as_seaweedfs
 
 # Few characters, so that keys meet that differ only in how they are written.
@@ -83,6 +92,11 @@ def test_an_encoding_that_is_known_is_not_asked_for_again(encode: Callable[[str]
     lister = Lister({f"p/{number}+x" for number in range(10)}, encode)
     lister.list("p/", page_size=1)
     assert lister.asked <= 3
+
+
+def test_a_store_that_encodes_otherwise_since_its_upgrade_is_understood() -> None:
+    """s3.1: a watch outlives it."""
+    assert find_encodings(["p%2Bq/a"], "p+q/", declared=True, ask=lambda _: [], known=[RAW]) == [PERCENT, FORM]
 
 
 def test_a_key_outside_the_prefix_has_no_encoding() -> None:

@@ -7,7 +7,7 @@ from botocore.awsrequest import AWSRequest
 
 from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.adapters.s3.client import connect
-from publish.domain.errors import AlreadyExists, PermanentFault
+from publish.domain.errors import AlreadyExists, ConfigError, PermanentFault
 from publish.domain.ports import Namespace
 from publish.domain.root import S3Root
 from publish.domain.wholeness import check_save
@@ -292,3 +292,11 @@ def test_a_save_is_judged_by_one_listing_and_two_small_reads_of_a_large_file(
         ("optimizer.pt", "bytes=0-3"),
         ("optimizer.pt", "bytes=-98"),
     }
+
+
+def test_the_longest_key_that_an_entry_needs_is_held_to_the_limit(store: S3Store, place: Place) -> None:
+    """layout.8: that of its removal record."""
+    room = 1024 - len(f"{place.root.prefix}/.publish/prune/")
+    store.check_name_length(b"n" * room)
+    with pytest.raises(ConfigError, match=r"\(1025 bytes, S3 allows 1024\): .*/\.publish/prune/n"):
+        store.check_name_length(b"n" * (room + 1))

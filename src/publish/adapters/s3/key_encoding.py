@@ -72,15 +72,7 @@ def find_encodings(
 
 
 def _fits(encoding: KeyEncoding, written: Iterable[str], prefix: str) -> bool:
-    return all(
-        not encoding.refuted_by.search(key) and encoding.decode(key).startswith(prefix) for key in written
-    ) and not (encoding is PERCENT and _writes_blank_as_plus(written))
-
-
-def _writes_blank_as_plus(written: Iterable[str]) -> bool:
-    """Whether `+` and an encoded plus occur, so that `+` is something else."""
-    together = "\n".join(written)
-    return "+" in together and "%2b" in together.lower()
+    return all(not encoding.refuted_by.search(key) and encoding.decode(key).startswith(prefix) for key in written)
 
 
 def _confirms(listed: Iterable[str], key: str) -> bool:
