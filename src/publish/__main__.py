@@ -17,7 +17,10 @@ import sys
 # nor from where PYTHONPATH says. Who calls `python -m publish` has let both in already, for what Python itself imports
 # at its start (docs/security.md).
 _GIVEN = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-sys.path[:] = [path for path in sys.path if os.path.isabs(path) and path not in _GIVEN]
+_LIBRARY = os.path.dirname(os.__file__)
+sys.path[:] = [
+    path for path in sys.path if os.path.isabs(path) and (path not in _GIVEN or f"{path}/".startswith(f"{_LIBRARY}/"))
+]
 
 import gc  # noqa: E402
 import warnings  # noqa: E402

@@ -111,11 +111,12 @@ def test_the_distributions_pass_twine_check(built: Built) -> None:
     assert ended.returncode == 0, ended.stdout
 
 
-def test_the_wheel_holds_the_package_its_types_and_its_licence_alone(built: Built) -> None:
+def test_the_wheel_holds_the_package_its_types_its_launcher_and_its_licence_alone(built: Built) -> None:
     with zipfile.ZipFile(built.wheel) as archive:
         names = archive.namelist()
     here = {str(path.relative_to(TOP / "src")) for path in (TOP / "src" / "publish").rglob("*.py")} | {
-        "publish/py.typed"
+        "publish/py.typed",
+        f"checkpoint_publish-{__version__}.data/scripts/publish",
     }
     about = f"checkpoint_publish-{__version__}.dist-info"
     assert {name for name in names if not name.startswith(about)} == here
