@@ -6,6 +6,7 @@ Ratios count: absolute times are the machine's. `local.py [publish.pyz]`.
 from __future__ import annotations
 
 import compileall
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import time
 from base64 import b32decode
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from threading import Timer
 
 from publish.domain.entry import Entry
 
@@ -39,9 +41,6 @@ def start_up(root: Path, singles: Sequence[str]) -> None:
     (root / "pub").mkdir(parents=True)
     (root / "pub" / name(1)).touch()
     (root / "exec" / "run-1" / "checkpoint-1").mkdir(parents=True)
-    save = root / "exec" / "run-2" / "checkpoint-2"
-    save.mkdir(parents=True)
-    (save / "trainer_state.json").write_text('{"global_step": 2}')
     resolve = ["resolve", "-checkpoint", str(root)]
     heading("start-up on a directory against `python -c pass`")
     compare(
@@ -53,11 +52,19 @@ def start_up(root: Path, singles: Sequence[str]) -> None:
         },
         times=40,
     )
-    watch = [PUBLISH, "watch", "-checkpoint", str(root), "-framework", "hf", "-attempt", "run-2", "-epoch"]
     base = min(seconds_to_first_line([PYTHON, "-c", "print(flush=True)"]) for _ in range(40))
     show("python -c print()", base, base)
-    # An epoch of its own for each, so that each has something to publish.
-    show("publish watch", min(seconds_to_first_line([*watch, str(epoch)]) for epoch in range(2, 42)), base)
+    show("publish watch", min(seconds_to_first_line(watch(root, epoch)) for epoch in range(2, 42)), base)
+
+
+def watch(root: Path, epoch: int) -> list[str]:
+    """The command of an execution of its own, with one save to publish."""
+    attempt = f"run-{epoch}"
+    save = root / "exec" / attempt / f"checkpoint-{epoch}"
+    save.mkdir(parents=True)
+    (save / "trainer_state.json").write_text(json.dumps({"global_step": epoch}))
+    where = ["-checkpoint", str(root), "-framework", "hf", "-attempt", attempt]
+    return [PUBLISH, "watch", *where, "-epoch", str(epoch)]
 
 
 def parsing() -> None:
@@ -95,7 +102,7 @@ def compare(commands: Mapping[str, Sequence[str]], times: int) -> None:
     for _ in range(times):
         for what, command in commands.items():
             begun = time.perf_counter()
-            subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, check=True)
+            subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, check=True, timeout=60)
             best[what] = min(best[what], time.perf_counter() - begun)
     base = next(iter(best.values()))
     for what, seconds in best.items():
@@ -107,10 +114,14 @@ def seconds_to_first_line(command: Sequence[str]) -> float:
     begun = time.perf_counter()
     with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        if not process.stdout.readline():
-            raise RuntimeError(f"nothing on stdout: {' '.join(command)}")
+        patience = Timer(60, process.kill)
+        patience.start()
+        line = process.stdout.readline()
         seconds = time.perf_counter() - begun
+        patience.cancel()
         process.kill()
+    if not line:
+        raise RuntimeError(f"nothing on stdout within a minute: {' '.join(command)}")
     return seconds
 
 
