@@ -105,7 +105,7 @@ def test_an_s3_store_is_reached_without_the_vault_client(tmp_path: Path) -> None
 
 
 def test_no_code_from_the_working_directory_or_pythonpath_runs(root: Path, tmp_path: Path) -> None:
-    """env.2: a job's folder may hold anything."""
+    """env.3: a job's folder may hold anything."""
     planted = tmp_path / "planted"
     planted.mkdir()
     for name in ("publish", "json", "re", "enum", "gc", "warnings", "base64", "select", "botocore"):

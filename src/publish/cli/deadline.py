@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from time import monotonic
 
+from publish.cli import last_resort
 from publish.domain.errors import CredentialsError, PublishError, TimedOut
 from publish.domain.light_typing import TypeVar
 
@@ -57,7 +58,8 @@ class Deadline:
     def run(self, work: Callable[[], T]) -> T:
         """What `work` returns or raises. Raises TimedOut or CredentialsError, by its step, once the time is over.
 
-        Signal handlers run meanwhile.
+        Signal handlers run meanwhile. On the main thread a last resort ends the process a little later, if nothing
+        runs any more. `run` scans on another thread: what hangs there does not end COMMAND (run.5).
         """
         if not self._bounded:
             return work()
@@ -75,9 +77,14 @@ class Deadline:
                 errors.append(error)
             ended.set()
 
+        remaining = min(max(self.remaining(), 0), threading.TIMEOUT_MAX)
+        is_main = threading.current_thread() is threading.main_thread()
+        resort = last_resort.LastResort(remaining + last_resort.GRACE) if is_main else None
         threading.Thread(target=run, daemon=True).start()
-        if not ended.wait(min(max(self.remaining(), 0), threading.TIMEOUT_MAX)):
+        if not ended.wait(remaining):
             raise self._error(f"{self._step}: out of time (-timeout {self._limit:g}s)")
+        if resort is not None:
+            resort.disarm()
         for error in errors:
             raise error
         return results[0]

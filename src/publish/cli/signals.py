@@ -28,6 +28,8 @@ class StopSignal:
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
+        for number in _SIGNALS:
+            _once(number)
         # The parent may have blocked them, and children inherit that.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
@@ -37,11 +39,24 @@ class StopSignal:
             select.select([self._wake_read], [], [], max(seconds, 0))
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        # The kernel does not apply default actions to a container's first process (pid_namespaces(7)).
         if self.requested:
             os._exit(128 + number)
         self.requested = True
-        # The kernel, not Python, ends the process at the second: a C call may hold the interpreter's lock.
-        if os.getpid() != 1:
-            for each in _SIGNALS:
-                signal.signal(each, signal.SIG_DFL)
+        for each in _SIGNALS:
+            signal.signal(each, signal.SIG_DFL)
+
+
+def _once(number: int) -> None:
+    """Keeps the handler for the first delivery; the kernel applies the default action to the next (SA_RESETHAND).
+
+    Python runs a handler only when it has the interpreter's lock, and a C call may hold that. musl has no such
+    function; there the second signal ends the watch only once the handler of the first has run.
+    """
+    try:
+        import ctypes
+
+        libc = ctypes.CDLL(None)
+        libc.signal.restype = ctypes.c_void_p
+        libc.sysv_signal(number, ctypes.c_void_p(libc.signal(number, None)))
+    except (ImportError, AttributeError):
+        return
