@@ -301,7 +301,13 @@ def _source(item: SourceSpec, invocation: Invocation) -> Source:
     from publish.adapters.ca_bundle import system_ca_bundle
     from publish.adapters.vault import VaultSource
 
-    return VaultSource(item.name, item.location, ca_bundle=system_ca_bundle(), environment=invocation.env)
+    return VaultSource(
+        item.name,
+        item.location,
+        ca_bundle=system_ca_bundle(),
+        environment=invocation.env,
+        timeout=invocation.line[TIMEOUT],
+    )
 
 
 def _is_same_directory(one: bytes, other: bytes) -> bool:
