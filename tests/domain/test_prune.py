@@ -350,6 +350,22 @@ def test_an_execution_that_begins_during_a_prune_keeps_what_it_resumed_from() ->
     assert log(store) == {entries[0].name, entries[2].name}
 
 
+def test_a_prune_decides_again_if_the_latest_is_retracted_while_it_verifies() -> None:
+    """prune.1, verify.4"""
+    store = FakeStore()
+    entries = [save(store, 1, step, b"run/%d" % step) for step in range(3)]
+    asked: list[bytes] = []
+
+    def is_whole(path: bytes) -> bool:
+        asked.append(path)
+        store.areas[Namespace.PUB].discard(entries[2].name)
+        return True
+
+    assert prune(store, FakeReport(), Policy(1), map, Guards(is_whole=is_whole))
+    assert asked == [b"run/2", b"run/1"]
+    assert log(store) == {entries[1].name}
+
+
 def test_a_prune_that_verifies_removes_nothing_if_no_save_is_whole() -> None:
     """verify.4."""
     store = FakeStore()

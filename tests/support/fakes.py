@@ -209,6 +209,9 @@ class FakeReport:
     def removed_above(self, entry: Entry, highest: int) -> None:
         self.said.append(("removed above", (entry, highest)))
 
+    def nothing_left(self) -> None:
+        self.said.append(("nothing left", None))
+
     def removed(self, path: bytes) -> None:
         self.said.append(("removed", path))
 

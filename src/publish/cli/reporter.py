@@ -76,6 +76,10 @@ class Reporter:
         """A save that was to be removed stays."""
         self._output.log(f"left {to_text(self._root.render(path))} in place: {reason}")
 
+    def nothing_left(self) -> None:
+        """The last publication is gone."""
+        self._output.log("warning: no publication is left, so the next execution starts from step 0")
+
     def removed(self, path: bytes) -> None:
         """A save existed and has been removed."""
         self._output.print_result(b"removed " + self._root.render(path))

@@ -254,6 +254,9 @@ class Report(Protocol):
     def stays(self, path: bytes, reason: str) -> None:
         """A save that was to be removed stays, for this reason."""
 
+    def nothing_left(self) -> None:
+        """The last publication is gone: the next execution starts from step 0."""
+
     def removed(self, path: bytes) -> None:
         """A save existed and has been removed."""
 
