@@ -139,6 +139,7 @@ def test_the_reporter_uses_the_words_of_the_contract(tmp_path: Path) -> None:
         reports.already(ENTRY)
         reports.removed(b"exec/a/checkpoint-5")
         reports.left(b"exec/l/checkpoint-5", b"exec/l")
+        reports.left_in_all(3)
         reports.failed(b"exec/a/checkpoint-6", PermanentFault("remove: Permission denied"))
         reports.progress(1, 1000)
         Reporter(Output(stdout.fileno(), stderr.fileno()), S3Root("bucket", "run")).removed(b"exec/a")
@@ -151,6 +152,7 @@ def test_the_reporter_uses_the_words_of_the_contract(tmp_path: Path) -> None:
     assert err.read_text().splitlines() == [
         f"publish: already published: {name} (epoch 3, step 7, /data/run/exec/a/checkpoint-7)",
         "publish: prune: left /data/run/exec/l/checkpoint-5 in place: /data/run/exec/l is a symbolic link",
+        "publish: prune: symbolic links kept 3 saves in place, so their space is not freed",
         "publish: prune: cannot remove /data/run/exec/a/checkpoint-6: remove: Permission denied",
     ]
 

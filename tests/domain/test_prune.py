@@ -150,6 +150,18 @@ def test_a_removal_that_cannot_be_recorded_is_not_begun() -> None:
     assert b"run/1/weights" in store.files
 
 
+def test_how_many_saves_are_left_behind_links_is_said_at_the_end() -> None:
+    """prune.4: such as all of them where `exec` leads to another disk; also if they are not equally deep."""
+    store = FakeStore()
+    paths = [b"exec/1", b"exec/a/2", b"exec/a/3", b"exec/4"]
+    for step, path in enumerate(paths):
+        save(store, 1, step, path)
+    store.links = {b"exec"}
+    report = run(store)
+    assert sorted(report.all("left")) == sorted((path, b"exec") for path in paths[:-1])
+    assert report.said[-1] == ("left in all", 3)
+
+
 def test_a_save_behind_a_link_is_left_and_the_matter_closed() -> None:
     """prune.4."""
     store = FakeStore()
@@ -159,6 +171,7 @@ def test_a_save_behind_a_link_is_left_and_the_matter_closed() -> None:
     store.links = {b"exec/a"}
     report = run(store)
     assert report.said == [("left", (b"exec/a/1", b"exec/a")), ("removed", b"exec/b/2")]
+    assert not report.all("left in all")
     assert b"exec/a/1/weights" in store.files
     assert store.areas[Namespace.PRUNE] == set()
 

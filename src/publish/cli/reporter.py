@@ -89,6 +89,10 @@ class Reporter:
         save, symlink = to_text(self._root.render(path)), to_text(self._root.render(link))
         self._output.log(f"prune: left {save} in place: {symlink} is a symbolic link")
 
+    def left_in_all(self, saves: int) -> None:
+        """Saves were left in place because of links."""
+        self._output.log(f"prune: symbolic links kept {saves} saves in place, so their space is not freed")
+
     def failed(self, path: bytes, fault: PublishError) -> None:
         """A save or an entry could not be removed."""
         self._output.log(f"prune: cannot remove {to_text(self._root.render(path))}: {fault}")

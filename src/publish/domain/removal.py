@@ -62,7 +62,7 @@ class Remover:
         settled = [entry for removal in planned if removal.stays for entry in removal.records]
         self._drop_records(entry for entry in settled if entry not in remaining)
         going = [removal for removal in planned if not removal.stays]
-        done = 0
+        done = left = 0
         if going:
             self._report.progress(done, len(going))
         for _, level in groupby(going, key=lambda removal: removal.path.count(b"/")):
@@ -71,9 +71,12 @@ class Remover:
             for removal, outcome in zip(same_depth, self._parallel(self._remove_save, same_depth), strict=True):
                 if self._report_outcome(removal, outcome):
                     gone += removal.records
+                left += isinstance(outcome, SymlinkInPath)
                 done += 1
                 self._report.progress(done, len(going))
             self._drop_records(gone)
+        if left > 1:
+            self._report.left_in_all(left)
 
     def _report_outcome(self, removal: PlannedRemoval, outcome: bool | SymlinkInPath | PermanentFault) -> bool:  # noqa: FBT001  (a result, handed on)
         """Returns whether the record can be dropped."""
