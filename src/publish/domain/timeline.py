@@ -22,7 +22,7 @@ _MAX_LEGEND = 8
 _MAX_LABEL = 28
 # Told apart also with a colour vision deficiency (after Okabe and Ito, 2008); each has a contrast of 3 or more on both
 # papers (WCAG 2.2, section 1.4.11).
-_COLOURS = ("#0077bb", "#d55e00", "#009068", "#c76b9f", "#8f7200", "#2a93c4", "#9467bd", "#777777")
+_COLOURS = ("#0077bb", "#d55e00", "#009068", "#c76b9f", "#8f7200", "#9467bd", "#777777", "#2a93c4")
 
 _STYLE = """
   text { font: 12px system-ui, sans-serif; fill: #333 }
