@@ -185,14 +185,14 @@ def test_a_start_that_a_clock_put_after_its_publications_is_left_out() -> None:
 
 
 def test_the_greatest_steps_and_epochs_fit_the_picture() -> None:
-    """log.2: every label is inside, if a character is seven pixels wide."""
+    """log.2: every label is inside, if a character is eight pixels wide."""
     most = 2**64 - 1
     log = [Publication(Entry.of(most - 1, most - 10**k, b"%d" % k), 60.0 * (19 - k)) for k in range(19, -1, -1)]
     log += [Publication(Entry.of(most, 10, b"last"), 2000.0)]
     root = parsed(draw(log, {most: Start("x" * 40, 1900.0, 5)}, show))
     assert f"{log[-2].entry.step - 5} steps lost" in text_of(root)
     for text in root.findall(f"{SVG}text"):
-        x, width = float(text.get("x", "")), 7 * len(next(iter(text)).tail or "" if len(text) else text.text or "")
+        x, width = float(text.get("x", "")), 8 * len(next(iter(text)).tail or "" if len(text) else text.text or "")
         left = {"end": x - width, "middle": x - width / 2}.get(text.get("text-anchor", ""), x)
         assert left >= 0, text.text
         assert left + width <= 960, text.text
@@ -215,7 +215,7 @@ def test_hundreds_of_executions_stay_a_small_picture_whose_labels_do_not_cover_e
     assert len(picture) < 250_000
     assert {drawn for _, drawn in points(root)} == {2}
     labels = [(one.text or "", float(one.get("x", ""))) for one in root.findall(f"{SVG}text")]
-    lost = sorted((x, x + 7 * len(text)) for text, x in labels if "lost" in text)
+    lost = sorted((x, x + 8 * len(text)) for text, x in labels if "lost" in text)
     assert 2 < len(lost) <= 9
     assert all(end < begin for (_, end), (begin, _) in pairwise(lost))
 

@@ -179,7 +179,7 @@ class _Picture:
         width = (_WIDTH - left - _RIGHT) / max(len(shown), 4)
         for place, execution in enumerate(shown):
             label = f"epoch {execution.epoch}" + (f", {execution.start.attempt}" if execution.start else "")
-            room = max(6, min(_MAX_LABEL, int(width / 7) - 2))
+            room = max(6, min(_MAX_LABEL, int(width / width_of("0")) - 2))
             short = label if len(label) <= room else label[: room - 1] + "…"
             x = left + place * width
             dot = (

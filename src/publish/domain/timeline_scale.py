@@ -15,7 +15,7 @@ _INTERVALS = (
     *(86400 * days for days in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)),
 )
 # The widest digit of common fonts at 12 pixels, in pixels, and the room between a label and the picture.
-_DIGIT, _MARGIN = 7, 8
+_DIGIT, _MARGIN = 8, 8
 
 ShowTime = Callable[[float, float], str]
 """Writes a time in seconds as text for people, given the seconds to the next label."""
