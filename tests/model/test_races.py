@@ -170,6 +170,16 @@ def test_an_empty_log_that_no_actor_reports_is_found_out(
         Explorer(root, programs, the_end_is_in_order(root, programs)).run()
 
 
+@pytest.mark.parametrize(
+    ("keep", "harm"), [(1, "the newest publication is lost"), (2, "gone without a prune that began afterwards")]
+)
+def test_two_prunes_beside_an_old_save_that_is_published_again_are_the_known_exception(keep: int, harm: str) -> None:
+    """race.3"""
+    programs = {"prune-1": pruning(1), "prune-2": pruning(keep), "publish": publishing(2, 1)}
+    with pytest.raises(CounterExample, match=harm):
+        OLD_SAVE._replace(programs=programs).explorer().run()
+
+
 def test_a_killed_retraction_that_no_prune_finishes_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """retract.1"""
     monkeypatch.setattr(prune_module._Prune, "_retracted", lambda *_: set())
