@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from time import monotonic
 
-from publish.domain.entry import to_text
+from publish.cli.output import escape
+from publish.domain.entry import has_control_characters, to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Reporter:
 
     def would_remove(self, path: bytes) -> None:
         """A prune would remove this save now."""
-        self._output.print_result(b"would remove " + self._root.render(path))
+        self._output.print_result(b"would remove " + self._printable(path))
 
     def kept(self, path: bytes, reasons: Sequence[str]) -> None:
         """A prune would keep this save."""
@@ -82,7 +83,7 @@ class Reporter:
 
     def removed(self, path: bytes) -> None:
         """A save existed and has been removed."""
-        self._output.print_result(b"removed " + self._root.render(path))
+        self._output.print_result(b"removed " + self._printable(path))
 
     def left(self, path: bytes, link: bytes) -> None:
         """A save was left in place because `link`, on its path, is a symbolic link."""
@@ -113,5 +114,10 @@ class Reporter:
             entry.name,
             entry.epoch,
             entry.step,
-            self._root.render(entry.path),
+            self._printable(entry.path),
         )
+
+    def _printable(self, path: bytes) -> bytes:
+        """A save as `resolve` prints it; escaped if it would not stay on its line (layout.8)."""
+        save = self._root.render(path)
+        return escape(to_text(save)) if has_control_characters(path) else save

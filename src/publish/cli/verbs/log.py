@@ -78,18 +78,25 @@ def _time(publication: Publication) -> str:
 
 
 def _write_picture(file: bytes, log: list[Publication], executions: list[Begun]) -> None:
-    """Written to a temporary name and renamed, so that no reader sees half of it. Raises ConfigError."""
+    """Written to a temporary name and renamed, so that no reader sees half of it. Raises ConfigError.
+
+    A symbolic link stays one. A device or a pipe is refused, because the rename would put a file in its place.
+    """
     from publish.domain.timeline import Start, draw
 
     starts = {
         execution.epoch: Start(to_text(execution.attempt), at, execution.resume.step if execution.resume else None)
         for execution, at in executions
     }
-    temporary = b"%s.%d.tmp" % (file, os.getpid())
+    target = os.path.realpath(file)
+    temporary = b"%s.%s.tmp" % (target, os.urandom(8).hex().encode())
+    if os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)):
+        raise ConfigError(f"cannot write the picture (not a regular file): {to_text(file)}")
     try:
-        with open(temporary, "w", encoding="utf-8") as picture:
+        # Exclusively: in a folder that others can write to, the name may be a link of theirs.
+        with open(temporary, "x", encoding="utf-8") as picture:
             picture.write(draw(log, starts, _label))
-        os.replace(temporary, file)
+        os.replace(temporary, target)
     except OSError as error:
         with suppress(OSError):
             os.unlink(temporary)
