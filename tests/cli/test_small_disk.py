@@ -128,6 +128,27 @@ def test_a_prune_frees_a_disk_with_room_for_one_record(tmp_path: Path) -> None:
     assert err
 
 
+def test_what_only_reads_needs_no_permission_to_write(tmp_path: Path) -> None:
+    """prune.10, log.1: on a filesystem that is mounted read-only."""
+    out, err = run_on_small_disk(
+        tmp_path,
+        "size=2m,nr_inodes=60",
+        """
+        full_with_four_saves 2> /dev/null
+        mount -o remount,ro "$ROOT"
+        "$PUBLISH" prune -checkpoint "$ROOT" -keep 1 -dry-run
+        "$PUBLISH" log -checkpoint "$ROOT" -svg "$OUTSIDE/run.svg" | wc -l
+        "$PUBLISH" retract -checkpoint "$ROOT" "$ROOT/exec/a/checkpoint-3" || echo $?
+        """,
+    )
+    saves = f"{tmp_path}/root/exec/a/checkpoint-"
+    assert out == [f"would remove {saves}1", f"would remove {saves}2", "3", "1"]
+    kept, failed = err
+    assert kept == f"publish: prune: would keep {saves}3: the latest publication, one of the 1 newest"
+    assert failed.startswith(f"publish: retract: cannot remove {tmp_path}/root/pub/")
+    assert failed.endswith("Read-only file system")
+
+
 def test_a_run_outlives_a_full_disk_and_publishes_what_it_could_not(tmp_path: Path) -> None:
     """run.5, watch.10: the training goes on, and the failure is reported."""
     out, err = run_on_small_disk(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publish.domain.entry import Entry
-from publish.domain.errors import ConfigError, PermanentFault
+from publish.domain.errors import ConfigError
 from publish.domain.ports import Namespace
 from publish.domain.prune import prune, prune_dry_run
 from publish.domain.removal import RETRACTED
@@ -200,8 +200,9 @@ def test_a_warning_says_that_no_publication_is_left(*, delete: bool) -> None:
 
 def test_an_entry_that_cannot_be_removed_is_an_error() -> None:
     """retract.1"""
-    store = root()
-    store.stuck.add(Entry.of(2, 2, SAVE).name)
-    with pytest.raises(PermanentFault):
-        retract(retrying(store), FakeReport(), SAVE)
+    store, report = root(), FakeReport()
+    entry = Entry.of(2, 2, SAVE)
+    store.stuck.add(entry.name)
+    assert not retract(retrying(store), report, SAVE)
+    assert report.said == [("failed", b"pub/" + entry.name)]
     assert len(store.areas[Namespace.PUB]) == 4

@@ -10,9 +10,10 @@ from publish.domain.removal import RETRACTED, Remover
 from publish.domain.retention import plan
 
 
-def retract(store: Store, report: Report, path: bytes) -> None:
+def retract(store: Store, report: Report, path: bytes) -> bool:
     """Removes the entries of `path`, the newest first. Leaves the save alone.
 
+    Returns whether all of them are gone; one that is not was reported, and ends the work.
     Raises ConfigError if it was never published, or while a removal of it is on record: a prune would remove the save.
     """
     published = [entry for entry in entries(store, Namespace.PUB) if entry.path == path]
@@ -20,11 +21,13 @@ def retract(store: Store, report: Report, path: bytes) -> None:
         raise ConfigError(f"the save is being removed (run prune, or retract it with -delete): {to_text(path)}")
     if not published:
         raise ConfigError(f"not a published save: {to_text(path)}")
+    remover = Remover(store, report, map)
     for entry in sorted(published, reverse=True):
-        for fault in store.remove_entries(Namespace.PUB, [entry.name]).values():
-            raise fault
+        if not remover.remove_entries([entry]):
+            return False
         report.retracted(entry)
     _look_at_what_is_left(store, report)
+    return True
 
 
 def retract_and_delete(store: Store, report: Report, path: bytes, parallel: ParallelMap) -> bool:

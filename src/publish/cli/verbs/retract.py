@@ -27,7 +27,8 @@ def run(invocation: Invocation) -> int:
             raise ConfigError(f"SAVE must be inside the root, not the root itself: {to_text(save)}")
         if delete:
             return retract_and_delete(opened.store, opened.reporter, below_root, opened.parallel)
-        retract(opened.store, opened.reporter, below_root)
+        if not retract(opened.store, opened.reporter, below_root):
+            return False
         invocation.output.log(
             "retract: the save itself is left alone (a prune that is running may have chosen it already), and a watch "
             f"that is started later publishes it again (-delete removes it): {to_text(opened.root.render(below_root))}"
