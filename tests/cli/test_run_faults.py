@@ -142,7 +142,7 @@ def test_what_keep_removes_is_a_result_of_watch_and_a_message_of_run(root: Path,
     for step in (1, 2):
         publish(root, step)
     shutil.copytree(SAMPLES / "hf" / "checkpoint-5", root / "exec/a/checkpoint-5")
-    flags = ["-checkpoint", root, "-framework", "hf", "-interval", "20ms", "-attempt", "a", "-keep", "1"]
+    flags = ["-checkpoint", str(root), "-framework", "hf", "-interval", "20ms", "-attempt", "a", "-keep", "1"]
     words = {"watch": ["watch", *flags, "-epoch", "2"], "run": ["run", *flags, "--", "true"]}[verb]
     with start(*words) as process:
         if verb == "watch":
