@@ -34,9 +34,20 @@ HEAVY = {
 }  # fmt: skip
 
 
-def imported(*words: str) -> set[str]:
+UNTIL_IT_WATCHES = CHILD.replace(
+    "from publish.__main__ import run",
+    """
+from publish.__main__ import run
+from publish.cli.watching import Watching
+
+Watching.run = lambda *_: tell(0)
+""",
+)
+
+
+def imported(*words: str, child: str = CHILD) -> set[str]:
     """The modules that the program has imported when it ends, of which the interpreter alone needs none."""
-    line = [sys.executable, "-c", CHILD, *words]
+    line = [sys.executable, "-c", child, *words]
     result = subprocess.run(line, env=CLEAN, capture_output=True, check=False)
     bare = subprocess.run(
         [sys.executable, "-c", "import sys; print(sorted(sys.modules))"], env=CLEAN, capture_output=True, check=True
@@ -65,6 +76,13 @@ def test_publish_on_a_directory_imports_nothing_heavy(root: str) -> None:
 def test_prune_on_a_directory_imports_only_its_own_part(root: str) -> None:
     own = {"publish.adapters.posix.removal", "publish.domain.frameworks"}
     assert imported("prune", "-checkpoint", root, "-keep", "1") & HEAVY <= own | {"json", "decimal", "re"}
+
+
+def test_a_watch_on_a_directory_imports_nothing_heavy_until_there_is_a_save(root: str) -> None:
+    (Path(root) / "exec" / "run").mkdir(parents=True)
+    line = ("watch", "-checkpoint", root, "-framework", "hf", "-epoch", "1", "-attempt", "run")
+    modules = imported(*line, child=UNTIL_IT_WATCHES)
+    assert modules & (HEAVY | {"publish.domain.prune", "publish.domain.completeness"}) == {"publish.domain.frameworks"}
 
 
 def test_a_usage_error_imports_no_adapter() -> None:

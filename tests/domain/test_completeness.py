@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
 from typing import Any
 
 import pytest
@@ -29,7 +28,7 @@ def store_with(files: dict[str, bytes], save: str = "run/s-5") -> FakeStore:
 
 
 def layout_of(*needs: Need, **rest: Any) -> Layout:  # noqa: ANN401  (any field of a row)
-    return Layout(("s-N",), re.compile(rb"s-([0-9]+)"), needs)._replace(**rest)
+    return Layout(("s-N",), rb"s-([0-9]+)", needs)._replace(**rest)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 
@@ -19,7 +18,7 @@ from tests.support.layouts import torch_zip
 SAVES = b"exec/shared"
 SETTLES = Framework(
     "settles",
-    (Layout(("s-N",), re.compile(rb"s-([0-9]+)"), (Need(b"mark", Check.ANY),), settle=True),),
+    (Layout(("s-N",), rb"s-([0-9]+)", (Need(b"mark", Check.ANY),), settle=True),),
     "a framework whose mark is not its last file",
 )
 

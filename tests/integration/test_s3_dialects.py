@@ -124,7 +124,7 @@ def test_every_name_works_in_every_dialect(
 
 @pytest.mark.parametrize("full", [False, True], ids=["empty", "full"])
 @pytest.mark.parametrize(
-    "name", [*SOME, *(pytest.param(name, marks=pytest.mark.exhaustive) for name in NAMES if name not in SOME)]
+    "name", [*SOME[-1:], *(pytest.param(name, marks=pytest.mark.exhaustive) for name in NAMES if name not in SOME[-1:])]
 )
 def test_every_name_works_on_a_real_store(name: str, full: bool, seaweedfs: KeyedServer, tmp_path: Path) -> None:  # noqa: FBT001  (a parameter of the matrix)
     """s3.1: SeaweedFS encodes keys and echoes the prefix raw."""

@@ -58,10 +58,17 @@ def test_a_failed_removal_is_reported_and_done_by_the_next_prune(job: S3Job) -> 
     assert not [path for path in job.place.paths() if path.startswith("prune/")]
 
 
-@pytest.mark.parametrize("happens", [True, False], ids=["after the request", "before it"])
-def test_a_prune_killed_at_any_request_is_completed_by_the_next(happens: bool, job: S3Job) -> None:  # noqa: FBT001
+@pytest.mark.parametrize(
+    ("happens", "stride"),
+    [
+        pytest.param(True, 5, id="after some requests"),
+        pytest.param(True, 1, id="after each request", marks=pytest.mark.exhaustive),
+        pytest.param(False, 1, id="before each request", marks=pytest.mark.exhaustive),
+    ],
+)
+def test_a_prune_killed_at_any_request_is_completed_by_the_next(happens: bool, stride: int, job: S3Job) -> None:  # noqa: FBT001
     """prune.6, prune.7"""
-    for number in count():
+    for number in count(step=stride):
         for path in job.place.paths():
             job.place.store().delete(path.encode())
         for step in (1, 2, 3):

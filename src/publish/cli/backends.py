@@ -181,7 +181,7 @@ def _open_directory(invocation: Invocation, root: PosixRoot, deadline: Deadline,
             on_retry=_log_retries(invocation, long_running=long_running),
             enter_step=deadline.enter_request,
         ),
-        Reporter(invocation.output, root),
+        Reporter(invocation.output, root, invocation.verb.name),
         _one_by_one,
         lambda path: root.locate(path, _working_directory(path), is_root),
     )
@@ -248,7 +248,7 @@ def _open_s3(
     return OpenRoot(
         root,
         retrying,
-        Reporter(output, root),
+        Reporter(output, root, invocation.verb.name),
         _in_parallel,
         lambda path: root.locate(path, b"/", lambda _: False),
         source,

@@ -65,7 +65,7 @@ def verb_help(verb: Verb) -> str:
         [
             f"usage: {verb.usage}",
             "",
-            *verb.about,
+            *_about(verb),
             "",
             "flags:",
             *(line for flag in verb.flags for line in _flag(verb, flag)),
@@ -77,6 +77,18 @@ def verb_help(verb: Verb) -> str:
             "",
         ]
     )
+
+
+def _about(verb: Verb) -> list[str]:
+    width = max((len(row[0]) for row in verb.about if isinstance(row, tuple)), default=0)
+    lines: list[str] = []
+    for part in verb.about:
+        if isinstance(part, str):
+            lines.append(part)
+        else:
+            left, right = part
+            lines += wrap(right, _WIDTH, initial_indent=f"  {left:{width}}  ", subsequent_indent=" " * (width + 4))
+    return lines
 
 
 def _flag(verb: Verb, flag: Flag[Any]) -> list[str]:

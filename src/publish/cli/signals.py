@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable
     from types import FrameType
+else:
+    import _signal as signal  # start-up: without the enums
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from publish.domain.completeness import lack
 from publish.domain.layout import Layout, Save
 from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import pages
@@ -31,6 +30,8 @@ class Candidate(NamedTuple):
 
         Raises FormatError, as `completeness.lack` does.
         """
+        from publish.domain.completeness import lack  # start-up: a watch that finds no save needs none
+
         lacks = []
         for layout in self.layouts:
             lacking = lack(store, layout, self.save)

@@ -59,7 +59,7 @@ class _Look:
 
     def _is_named_by(self, tracker: Tracker) -> bool:
         content = (self._store.read(_join(self._save.folder, tracker.file), _TRACKER_BYTES) or b"").strip()
-        if not re.fullmatch(rb"[0-9]+", content):
+        if not content.isdigit():
             return content == self._save.name
         return int(content) == self._save.step or (not tracker.exact and int(content) > self._save.step)
 

@@ -7,13 +7,11 @@ its own classes, so they are told by their attributes alone.
 
 from __future__ import annotations
 
-from typing import Final
-
 from publish.domain.errors import FormatError
 from publish.domain.pickle_machine import Record
 from publish.domain.pickle_reader import load
 
-MAX_BYTES: Final = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 """A longer one is not read."""
 
 _Attributes = dict[object, object]

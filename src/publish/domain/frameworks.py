@@ -5,17 +5,15 @@
 
 from __future__ import annotations
 
-import re
-
 from publish.domain.layout import ITSELF, Check, Framework, Layout, Need, Tracker, Where
 
 _STEP = rb"([0-9]+)"
-_MEGATRON = re.compile(rb"iter_([0-9]{7,})")
+_MEGATRON = rb"iter_([0-9]{7,})"
 _MEGATRON_TRACKER = Tracker(b"latest_checkpointed_iteration.txt")
-_VERL = re.compile(rb"global_step_" + _STEP)
-_LIGHTNING = re.compile(rb"(?:.*[-_])?step=" + _STEP + rb"(?:-v[0-9]+)?\.ckpt")
+_VERL = rb"global_step_" + _STEP
+_LIGHTNING = rb"(?:.*[-_])?step=" + _STEP + rb"(?:-v[0-9]+)?\.ckpt"
 _LIGHTNING_FORMS = ("step=N.ckpt", "epoch=E-step=N.ckpt", "NAME-step=N.ckpt", "step=N-vE.ckpt")
-_ORBAX = re.compile(rb"(?:.+_)?" + _STEP)
+_ORBAX = rb"(?:.+_)?" + _STEP
 _ORBAX_FORBIDS = (b"*.orbax-checkpoint-tmp*", b"../{}.orbax-checkpoint-tmp*")
 _ORBAX_MARKER = Need(b"_CHECKPOINT_METADATA", Check.JSON, set_key="commit_timestamp_nsecs")
 _OLMO_NEEDS = (
@@ -29,7 +27,7 @@ _HF = Framework(
     (
         Layout(
             ("checkpoint-N",),
-            re.compile(rb"checkpoint-" + _STEP),
+            rb"checkpoint-" + _STEP,
             (Need(b"trainer_state.json", Check.JSON, step_key="global_step"),),
             # Transformers 5 keeps this in a save that pre-emption began, until the save is whole.
             forbids=(b"checkpoint-is-incomplete.txt",),
@@ -42,7 +40,7 @@ _LLAMAFACTORY = Framework(
     (
         Layout(
             ("checkpoint-N",),
-            re.compile(rb"checkpoint-" + _STEP),
+            rb"checkpoint-" + _STEP,
             (
                 Need(b"CHECKPOINT_COMPLETE", Check.ANY),
                 Need(b"metadata.json", Check.JSON, step_key="global_step"),
@@ -67,23 +65,21 @@ _DCP = Framework(
                 "epE-baN",
                 "epoch=E-step=N",
             ),
-            re.compile(
-                # Megatron's own names are left to its own row: its .metadata is not its last file.
-                rb"(?!iter_[0-9]{7})"
-                rb"(?:(?:(?:step|global_step|checkpoint|ckpt|iter|iteration)[-_=]?|ep[0-9]+-ba)?([0-9]+)"
-                rb"|(?:epoch=[0-9]+-)?step=([0-9]+))"
-            ),
+            # Megatron's own names are left to its own row: its .metadata is not its last file.
+            rb"(?!iter_[0-9]{7})"
+            rb"(?:(?:(?:step|global_step|checkpoint|ckpt|iter|iteration)[-_=]?|ep[0-9]+-ba)?([0-9]+)"
+            rb"|(?:epoch=[0-9]+-)?step=([0-9]+))",
             (Need(b".metadata", Check.FULL),),
             forbids=(b"metadata.json", b"common.pt", b"modelopt_state"),
         ),
         Layout(
             ("step=N.ckpt", "epoch=E-step=N.ckpt"),
-            re.compile(rb"(?:epoch=[0-9]+-)?step=" + _STEP + rb"\.ckpt"),
+            rb"(?:epoch=[0-9]+-)?step=" + _STEP + rb"\.ckpt",
             (Need(b".metadata", Check.FULL), Need(b"meta.pt", Check.ZIP)),
         ),
         Layout(
             ("step-N",),
-            re.compile(rb"step-" + _STEP),
+            rb"step-" + _STEP,
             (Need(b"model.safetensors.index.json", Check.INDEX),),
             forbids=(b".metadata",),
             settle=True,
@@ -167,9 +163,9 @@ _LIGHTNING_ROWS = Framework(
 _OLMO = Framework(
     "olmo",
     (
-        Layout(("stepN",), re.compile(rb"step" + _STEP), _OLMO_NEEDS, where=Where.DIRECTORY),
+        Layout(("stepN",), rb"step" + _STEP, _OLMO_NEEDS, where=Where.DIRECTORY),
         # A synchronous save to a URL uploads each rank's train state without a barrier before the marker.
-        Layout(("stepN",), re.compile(rb"step" + _STEP), _OLMO_NEEDS, settle=True, where=Where.OBJECT_STORE),
+        Layout(("stepN",), rb"step" + _STEP, _OLMO_NEEDS, settle=True, where=Where.OBJECT_STORE),
     ),
     "OLMo-core",
 )
@@ -178,7 +174,7 @@ _LEVANTER = Framework(
     (
         Layout(
             ("step-N",),
-            re.compile(rb"step-" + _STEP),
+            rb"step-" + _STEP,
             (Need(b"metadata.json", Check.JSON, step_key="step", unset_key="is_temporary"),),
         ),
     ),
@@ -203,7 +199,7 @@ _SKYRL = Framework(
     (
         Layout(
             ("global_step_N",),
-            re.compile(rb"global_step_" + _STEP),
+            rb"global_step_" + _STEP,
             (Need(b"trainer_state.pt", Check.ZIP), Need(b"policy/*_world_size_*_rank_*.pt", Check.RANKS)),
             tracker=Tracker(b"latest_ckpt_global_step.txt"),
         ),
@@ -215,7 +211,7 @@ _OPENRLHF = Framework(
     (
         Layout(
             ("global_stepN",),
-            re.compile(rb"global_step" + _STEP),
+            rb"global_step" + _STEP,
             (Need(b"metric.json", Check.JSON), Need(b"*_states.pt", Check.RANKS)),
         ),
     ),
@@ -226,7 +222,7 @@ _AUTOMODEL = Framework(
     (
         Layout(
             ("epoch_E_step_N",),
-            re.compile(rb"epoch_[0-9]+_step_" + _STEP),
+            rb"epoch_[0-9]+_step_" + _STEP,
             (Need(b"config.yaml", Check.FULL),),
             forbids=(b".incomplete",),
             where=Where.DIRECTORY,
@@ -239,7 +235,7 @@ _NEMO_RL = Framework(
     (
         Layout(
             ("step_N",),
-            re.compile(rb"step_" + _STEP),
+            rb"step_" + _STEP,
             (Need(b"training_info.json", Check.JSON),),
             where=Where.DIRECTORY,
         ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from publish.domain.candidate import Candidate
-from publish.domain.completeness import marker_versions
 from publish.domain.ports import Store
 
 Versions = tuple[Mapping[bytes, str], ...]
@@ -34,6 +33,8 @@ class InheritedSaves:
         return False
 
     def _look(self, candidate: Candidate) -> Versions:
+        from publish.domain.completeness import marker_versions  # start-up: as in `candidate`
+
         return tuple(marker_versions(self._store, layout, candidate.save) for layout in candidate.layouts)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from enum import Enum
 
 from publish.domain.entry import MAX_UINT64
@@ -74,8 +73,8 @@ class Layout(NamedTuple):
 
     forms: tuple[str, ...]
     """The names as people write them: `N` is the step, `E` another number, `NAME` any text."""
-    name: re.Pattern[bytes]
-    """The whole name of a save; its last group that took part is the step."""
+    name: bytes
+    """A regular expression for the whole name of a save; its last group that took part is the step."""
     needs: tuple[Need, ...]
     forbids: tuple[bytes, ...] = ()
     """Patterns of which none exists: in the save, or with `../` beside it, where `{}` is the save's name."""
@@ -98,7 +97,8 @@ class Layout(NamedTuple):
         """As short as the name of such a save can be."""
         if self.shortest_name:
             return self.shortest_name
-        return min((re.sub("[NE]", "0", form.replace("NAME", "")) for form in self.forms), key=len).encode()
+        shortest = min((form.replace("NAME", "") for form in self.forms), key=len)
+        return shortest.replace("N", "0").replace("E", "0").encode()
 
     @property
     def markers(self) -> tuple[bytes, ...]:
@@ -109,7 +109,9 @@ class Layout(NamedTuple):
 
     def step_of(self, name: bytes) -> int | None:
         """The step in the name of a save; None: it is not the name of one."""
-        match = self.name.fullmatch(name)
+        import re  # start-up: a watch that finds no save needs none
+
+        match = re.fullmatch(self.name, name)
         if match is None or match.lastindex is None:
             return None
         digits = match[match.lastindex]

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import re
-
 from publish.domain.entry import to_text
 from publish.domain.errors import UsageError
 from publish.domain.layout import ITSELF, Check, Framework, Layout, Need, Tracker
 
 NAME = "marker"
 
-_BAD_PATH = re.compile(rb"(?:\A|/)\.{0,2}(?:/|\Z)|\0")
 
+def parse_folder(pattern: bytes) -> bytes:
+    """A regular expression for the whole name of a save, with a group for the step. Raises UsageError."""
+    import re  # start-up: few choose this framework
 
-def parse_folder(pattern: bytes) -> re.Pattern[bytes]:
-    """The expression for the whole name of a save; its last group that takes part is the step. Raises UsageError."""
     try:
         expression = re.compile(pattern)
     except re.error as error:
         raise UsageError(f"not a regular expression ({error}): {to_text(pattern)}") from error
     if not expression.groups:
         raise UsageError(f"needs a group for the step, such as step-([0-9]+): {to_text(pattern)}")
-    return expression
+    return pattern
 
 
 def parse_marker(text: bytes) -> Need:
     """PATTERN[:CHECK], where CHECK may be json:KEY=step or json:KEY. Raises UsageError."""
     pattern, _, words = text.partition(b":")
     name, _, key = to_text(words).partition(":")
-    if pattern != ITSELF and _BAD_PATH.search(pattern):
+    if pattern != ITSELF and not _is_path(pattern):
         raise UsageError(f"not the path of a file in the save: {to_text(pattern)}")
     try:
         check = Check(name) if words else Check.FULL
@@ -45,7 +43,7 @@ def parse_marker(text: bytes) -> Need:
 def parse_forbid(pattern: bytes) -> bytes:
     """A pattern in the save, or beside it after `../`, where `{}` is the name of the save. Raises UsageError."""
     inside = pattern.removeprefix(b"../")
-    if _BAD_PATH.search(inside) or (b"*" in inside and b"/" in inside):
+    if not _is_path(inside) or (b"*" in inside and b"/" in inside):
         raise UsageError(f"not a path in the save, nor a name beside it: {to_text(pattern)}")
     return pattern
 
@@ -53,13 +51,13 @@ def parse_forbid(pattern: bytes) -> bytes:
 def parse_tracker(text: bytes) -> Tracker:
     """FILE beside the saves, or FILE== if it must name the very save. Raises UsageError."""
     file = text.removesuffix(b"==")
-    if b"/" in file or _BAD_PATH.search(file):
+    if b"/" in file or not _is_path(file):
         raise UsageError(f"not the name of a file beside the saves: {to_text(file)}")
     return Tracker(file, exact=file != text)
 
 
 def marker_framework(
-    folder: re.Pattern[bytes],
+    folder: bytes,
     needs: tuple[Need, ...],
     *,
     forbids: tuple[bytes, ...] = (),
@@ -73,7 +71,7 @@ def marker_framework(
     if ranks is not None and not any(need.check is Check.RANKS for need in needs):
         raise UsageError("-ranks needs a marker with the check ranks")
     layout = Layout(
-        (to_text(folder.pattern),),
+        (to_text(folder),),
         folder,
         needs,
         forbids=forbids,
@@ -83,3 +81,7 @@ def marker_framework(
         shortest_name=b"0",
     )
     return Framework(NAME, (layout,), "anything else, by its marker")
+
+
+def _is_path(text: bytes) -> bool:
+    return b"\0" not in text and not any(part in {b"", b".", b".."} for part in text.split(b"/"))

@@ -7,9 +7,7 @@ The names of the data files are in the body, which is compressed, and are not fo
 
 from __future__ import annotations
 
-from typing import Final
-
-MAX_BYTES: Final = 1024 * 1024
+MAX_BYTES = 1024 * 1024
 """A manifest is some hundred bytes; of a longer one nothing is said."""
 
 _MAGIC = bytes.fromhex("0cdb3a2a")

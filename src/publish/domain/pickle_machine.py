@@ -6,24 +6,22 @@ The operations: Lib/pickletools.py of CPython.
 
 from __future__ import annotations
 
-from typing import Final
-
 from publish.domain.errors import FormatError
 from publish.domain.pickle_names import Kind, kind_of
 
-MAX_PROTOCOL: Final = 5
+MAX_PROTOCOL = 5
 # A pickler in Python ends at its recursion limit, which is 1,000.
-MAX_DEPTH: Final = 10_000
+MAX_DEPTH = 10_000
 
 # No size or position in a file has more bytes than this as a signed integer.
-_LONGEST_NUMBER: Final = 9
+_LONGEST_NUMBER = 9
 
 
 class _Other:
     """What the reader passes over: a list, a set, bytes, most tuples."""
 
 
-OTHER: Final = _Other()
+OTHER = _Other()
 
 
 class Record:

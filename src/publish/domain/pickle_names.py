@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
 
 from publish.domain.errors import FormatError
 from publish.domain.standard_library import STANDARD_LIBRARY
@@ -17,16 +16,16 @@ class Kind(Enum):
     PLAIN = "a value that says nothing"
 
 
-_MAPPINGS: Final = {
+_MAPPINGS = {
     "builtins": frozenset({"dict"}),
     "collections": frozenset({"OrderedDict", "defaultdict", "Counter"}),
 }
-_BUILTINS: Final = frozenset(
+_BUILTINS = frozenset(
     {"list", "tuple", "set", "frozenset", "slice", "range", "object", "bool", "int", "float", "complex"}
     | {"str", "bytes", "bytearray"}
 )
-_PATHS: Final = frozenset({"Path", "PosixPath", "WindowsPath", "PurePath", "PurePosixPath", "PureWindowsPath"})
-_PLAIN: Final = {
+_PATHS = frozenset({"Path", "PosixPath", "WindowsPath", "PurePath", "PurePosixPath", "PureWindowsPath"})
+_PLAIN = {
     "builtins": _BUILTINS,
     # Protocol 2 has Python 2's names.
     "__builtin__": _BUILTINS | {"dict", "long", "unicode", "xrange"},

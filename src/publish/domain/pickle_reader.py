@@ -8,7 +8,6 @@ what it reads is only what a caller may ask for: the attributes of records, dict
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from publish.domain.errors import FormatError
 from publish.domain.pickle_machine import Machine
@@ -61,15 +60,15 @@ def _run(machine: Machine) -> None:
         machine.at = max(machine.at, at)
 
 
-_PROTO: Final = 0x80
-_STOP: Final = ord(".")
-_MEMOIZE: Final = 0x94
-_SHORT_GET: Final = ord("h")
-_SHORT_NUMBER: Final = ord("K")
-_LONG_GET: Final = ord("j")
+_PROTO = 0x80
+_STOP = ord(".")
+_MEMOIZE = 0x94
+_SHORT_GET = ord("h")
+_SHORT_NUMBER = ord("K")
+_LONG_GET = ord("j")
 
 _Operation = Callable[[Machine], None]
-_OPERATIONS: Final[dict[int, _Operation]] = {
+_OPERATIONS: dict[int, _Operation] = {
     _PROTO: Machine.protocol,
     0x95: Machine.frame,
     ord("("): Machine.mark,

@@ -8,11 +8,10 @@ the header's end; the tensors. The header is written first, so a file that is cu
 from __future__ import annotations
 
 import json
-from typing import Final
 
-PREFIX: Final = 8
+PREFIX = 8
 # The limit of the safetensors library itself (MAX_HEADER_SIZE).
-MAX_HEADER: Final = 100_000_000
+MAX_HEADER = 100_000_000
 
 
 def header_size(start: bytes, size: int) -> int | str:

@@ -8,12 +8,11 @@ directory (56 bytes), its locator (20) and the end of the directory (22, without
 from __future__ import annotations
 
 import struct
-from typing import Final
 
-MAGIC: Final = b"PK\x03\x04"
+MAGIC = b"PK\x03\x04"
 # What a pickle of protocol 2 or later begins with. `torch.save` wrote nothing else before PyTorch 1.6.
-OLD_MAGIC: Final = b"\x80"
-TAIL_SIZE: Final = 98
+OLD_MAGIC = b"\x80"
+TAIL_SIZE = 98
 
 # The signatures of the three records, and of what lies between them only the directory's size and offset.
 _TAIL = struct.Struct("<4s 36x Q Q 4s 16x 4s 16x H")

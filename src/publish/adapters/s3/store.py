@@ -47,7 +47,7 @@ from publish.domain.errors import (
     PublishError,
     StoreFault,
 )
-from publish.domain.ports import FilesPage, LoggedName, LogPage, Namespace, Page, Removal, SavedFile
+from publish.domain.ports import DatedName, DatedPage, FilesPage, Namespace, Page, Removal, SavedFile
 from publish.domain.root import S3Root
 
 if TYPE_CHECKING:
@@ -93,16 +93,16 @@ class S3Store:
         start = len(folder)
         return Page([key[start:].encode() for key in listed.keys if key != folder], listed.next_token)
 
-    def list_log(self, token: str | None) -> LogPage:
+    def list_dated(self, namespace: Namespace, token: str | None) -> DatedPage:
         """The listing's own times: no request more than `list_entries`."""
-        folder = f"{self._base}pub/"
+        folder = f"{self._base}{to_text(namespace.value)}/"
         listed = self._list(folder, token)
         names = [
-            LoggedName(item["Key"][len(folder) :].encode(), parse_time(item.get("LastModified", "")))
+            DatedName(item["Key"][len(folder) :].encode(), parse_time(item.get("LastModified", "")))
             for item in listed.objects
             if item["Key"] != folder
         ]
-        return LogPage(names, listed.next_token)
+        return DatedPage(names, listed.next_token)
 
     def check_name_length(self, name: bytes) -> None:
         """The limit is on the bytes of the longest key that an entry needs (AWS, "Creating object key names")."""

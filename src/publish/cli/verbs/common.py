@@ -32,7 +32,7 @@ class Verb:
         name: str,
         run: Callable[[Invocation], int],
         summary: str,
-        about: Sequence[str],
+        about: Sequence[str | tuple[str, str]],
         flags: Sequence[Flag[Any]],
         example: str,
         *,
@@ -44,7 +44,7 @@ class Verb:
 
         `run` returns the exit status and raises PublishError. It reads every flag and
         positional before it touches the root, so that usage errors come first (cli.6).
-        `success`: what exit status 0 means. `only_for`: as in `Flag`.
+        `about`: lines, and rows of two columns. `success`: what exit status 0 means. `only_for`: as in `Flag`.
         """
         self.name = name
         self.run = run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from textwrap import wrap
 from time import monotonic
 
 from publish.cli import backends
@@ -30,11 +29,8 @@ from publish.cli.verbs.common import (
 from publish.cli.watching import Watching
 from publish.domain.entry import RESERVED, overlap, to_text
 from publish.domain.errors import ConfigError, PublishError, UsageError
-from publish.domain.executions import resumed_by_newest
 from publish.domain.frameworks import FRAMEWORKS
-from publish.domain.prune import Guards, prune
 from publish.domain.recognition import Recogniser
-from publish.domain.retention import Policy
 from publish.domain.watch import Watcher
 from publish.domain.watch_notes import WatchNotes
 
@@ -62,7 +58,6 @@ KEEP = Flag(
     "N",
     "prune after a scan that published something, and keep the N latest publications",
 )
-_HELP_WIDTH = 100
 
 
 class Watch:
@@ -76,10 +71,9 @@ class Watch:
         self._interval = line[INTERVAL]
         self._verify = verify
         self._sync = line[SYNC]
-        keep, keep_every = line.get(KEEP), line.get(KEEP_EVERY)
-        if keep is None and keep_every is not None:
+        self._keep, self._keep_every = line.get(KEEP), line.get(KEEP_EVERY)
+        if self._keep is None and self._keep_every is not None:
             raise UsageError(f"-{KEEP_EVERY.name} needs -{KEEP.name}")
-        self._policy = None if keep is None else Policy(keep, keep_every)
 
     def on(self, opened: OpenRoot, deadline: Deadline, folder: bytes, epoch: int) -> Watching:
         """The watch of `folder`, relative to the root. Raises ConfigError."""
@@ -90,14 +84,18 @@ class Watch:
         recogniser = Recogniser(opened.store, opened.root, FRAMEWORKS, self._framework, folder)
         notes = WatchNotes(opened.reporter, recogniser, opened.root, self._framework, folder, monotonic())
         notes.begin(epoch, self._interval)
-        tidy = None if self._policy is None else partial(self._prune, opened, self._policy)
+        tidy = None if self._keep is None else partial(self._prune, opened, self._keep)
         return Watching(watcher, notes, opened, deadline, self._interval, tidy)
 
-    def _prune(self, opened: OpenRoot, policy: Policy) -> None:
+    def _prune(self, opened: OpenRoot, keep: int) -> None:
         """A prune that fails is reported, and the watch goes on (watch.10)."""
+        from publish.domain.executions import resumed_by_newest  # start-up: only with -keep
+        from publish.domain.prune import Guards, prune
+        from publish.domain.retention import Policy
+
         guards = Guards(partial(resumed_by_newest, opened.store))
         try:
-            prune(opened.store, opened.reporter, policy, opened.parallel, guards)
+            prune(opened.store, opened.reporter, Policy(keep, self._keep_every), opened.parallel, guards)
         except PublishError as fault:
             for text in describe(self._invocation, fault):
                 self._invocation.output.log(f"prune: {text}")
@@ -155,21 +153,6 @@ def _saves_folder(opened: OpenRoot, saves: bytes) -> bytes:
     return folder
 
 
-def _rows() -> list[str]:
-    """A line for each framework of the table: its name and how its saves are called."""
-    width = max(map(len, FRAMEWORKS))
-    return [
-        line
-        for name, framework in FRAMEWORKS.items()
-        for line in wrap(
-            ", ".join(framework.forms),
-            _HELP_WIDTH,
-            initial_indent=f"  {name:{width}}  ",
-            subsequent_indent=" " * (width + 4),
-        )
-    ]
-
-
 VERB = Verb(
     "watch",
     run,
@@ -180,7 +163,7 @@ VERB = Verb(
         "finishes its scan, scans once more and ends; a second signal ends it at once.",
         "",
         "It recognises these saves:",
-        *_rows(),
+        *((name, ", ".join(framework.forms)) for name, framework in FRAMEWORKS.items()),
         "and with -framework marker whatever -folder and -marker describe. docs/frameworks.md says when each is",
         "complete.",
     ),
