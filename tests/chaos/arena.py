@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from publish.domain.entry import Entry
 from tests.chaos.places import Place
 from tests.chaos.trainer import NOT_RESUMABLE
 from tests.support.program import CLEAN, PROGRAM
@@ -43,6 +44,7 @@ class Arena:
         self.counts: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
         self.violations: list[str] = []
+        self.went_back: list[Entry] = []
         self.executions = 0
         self.latest = ""
         self.published: list[tuple[str, int]] = []
