@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import threading
 from time import monotonic
 
@@ -102,3 +103,11 @@ def test_what_is_left_when_a_bounded_deadline_is_bound_is_not_more_than_before()
     deadline.restart()
     assert 59 < deadline.remaining() <= 60
     assert deadline.started <= monotonic()
+
+
+def test_the_work_takes_no_signal_from_the_main_thread() -> None:
+    """run.4: a worker that is still ending would take the SIGCHLD of a COMMAND that ends at once, and drop it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    mask = Deadline(monotonic(), 60).run(lambda: signal.pthread_sigmask(signal.SIG_BLOCK, []))
+    assert {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP} <= mask
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before

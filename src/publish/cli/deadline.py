@@ -15,7 +15,10 @@ from publish.domain.light_typing import TypeVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable
+else:
+    import _signal as signal  # start-up: without the enums
 
 
 T = TypeVar("T")
@@ -103,7 +106,11 @@ class Deadline:
             ended.set()
 
         resort = self._arm(None)
+        # The main thread takes every signal. The worker may still be ending when `run` starts COMMAND: the kernel would
+        # hand it the SIGCHLD that the main thread is about to wait for, and there it would be lost.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         threading.Thread(target=run, daemon=True).start()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         # A signal handler may bind the deadline meanwhile, and cannot wake the thread that it runs on.
         while not ended.wait(min(max(self.remaining(), 0), _LOOK)):
             if self.remaining() <= 0:
