@@ -20,6 +20,7 @@ RECORDED = [
     ("lightning", "lightning", ["epoch=0-step=5.ckpt", "epoch=0-step=10.ckpt"]),
     ("lightning_sharded", "lightning", ["epoch=0-step=5.ckpt", "epoch=0-step=10.ckpt"]),
     ("lightning_sharded", "dcp", ["epoch=0-step=5.ckpt", "epoch=0-step=10.ckpt"]),
+    ("megatron", "megatron", ["iter_0000005", "iter_0000010"]),
     ("deepspeed", "openrlhf", ["global_step5", "global_step10"]),
     ("orbax", "orbax", ["5", "10"]),
     ("olmo", "olmo", ["step5", "step10"]),

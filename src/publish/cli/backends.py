@@ -158,7 +158,7 @@ def fresh_name() -> bytes:
 def _prepare_directory(invocation: Invocation, text: bytes, long_running: bool) -> Prepared:  # noqa: FBT001  (as Backend.prepare)
     root = parse_directory(text, _working_directory(text), _is_same_directory)
     # Mounts have time-outs of their own: only a watch's last scan is bounded by -timeout.
-    limit = invocation.line[TIMEOUT] if long_running else 0
+    limit = invocation.line[TIMEOUT] if long_running else None
     deadline = Deadline(invocation.started, limit, bounded=False)
     return Prepared(deadline, lambda: _open_directory(invocation, root, deadline, long_running=long_running))
 
@@ -301,7 +301,13 @@ def _source(item: SourceSpec, invocation: Invocation) -> Source:
     from publish.adapters.ca_bundle import system_ca_bundle
     from publish.adapters.vault import VaultSource
 
-    return VaultSource(item.name, item.location, ca_bundle=system_ca_bundle(), environment=invocation.env)
+    return VaultSource(
+        item.name,
+        item.location,
+        ca_bundle=system_ca_bundle(),
+        environment=invocation.env,
+        timeout=invocation.line[TIMEOUT],
+    )
 
 
 def _is_same_directory(one: bytes, other: bytes) -> bool:

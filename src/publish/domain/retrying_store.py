@@ -49,9 +49,9 @@ class RetryingStore:
         self._enter_step = enter_step
         self._failing = False
 
-    def restart(self) -> None:
-        """Counts `limits.total` from now on: each scan of a watch has its own time."""
-        self._started = self._clock.now()
+    def restart(self, started: float) -> None:
+        """Counts `limits.total` from this time of the clock on: each scan of a watch has its own."""
+        self._started = started
 
     def retry(self, step: str, request: Callable[[], T]) -> T:
         """What `request` returns in the end; it may be called several times. `step` names it in errors."""

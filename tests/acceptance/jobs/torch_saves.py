@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import socket
 import subprocess
@@ -265,6 +266,9 @@ def main(name: str, saves: str) -> None:
         dist.init_process_group("gloo")
     globals()[name](Path(saves))
     sys.stdout.flush()
+    # Megatron-Core's writer leaves a process that would outlive this one.
+    for child in multiprocessing.active_children():
+        child.kill()
     # All is done. On the way out of the interpreter torch's own threads now and then abort a process that has saved.
     os._exit(0)
 
