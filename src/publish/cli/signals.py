@@ -8,6 +8,7 @@ import select
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+    from collections.abc import Callable
     from types import FrameType
 else:
     import _signal as signal  # start-up: without the enums
@@ -18,9 +19,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class StopSignal:
     """Whether a signal has asked to stop, and a wait that ends when one does."""
 
-    def __init__(self) -> None:
-        """Listens from now on, also for a SIGINT that was ignored: `kill -INT` is meant for this watch."""
+    def __init__(self, on_request: Callable[[], None] = lambda: None) -> None:
+        """Listens from now on, also for a SIGINT that was ignored: `kill -INT` is meant for this watch.
+
+        `on_request` is called in the handler of the first signal.
+        """
         self.requested = False
+        self._on_request = on_request
         self._wake_read, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
         # Python runs a handler between two of its own instructions. A signal may arrive just before a wait
@@ -41,6 +46,7 @@ class StopSignal:
         if self.requested:
             os._exit(128 + number)
         self.requested = True
+        self._on_request()
         # The kernel, not Python, ends the process at the second: a C call may hold the interpreter's lock.
         if os.getpid() != 1:
             for each in _SIGNALS:

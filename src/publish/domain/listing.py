@@ -6,11 +6,22 @@ from collections.abc import Callable, Iterator
 
 from publish.domain.entry import Entry, has_control_characters, to_text
 from publish.domain.errors import FormatError
-from publish.domain.ports import Namespace, Page, SavedFile, Store
+from publish.domain.ports import DatedName, DatedPage, Namespace, Page, SavedFile, Store
 
 
 def pages(fetch: Callable[[str | None], Page]) -> Iterator[bytes]:
     """The names on all pages; `fetch` returns the page for a token, None being the first."""
+    token: str | None = None
+    while True:
+        page = fetch(token)
+        yield from page.names
+        token = page.next_token
+        if token is None:
+            return
+
+
+def dated(fetch: Callable[[str | None], DatedPage]) -> Iterator[DatedName]:
+    """The names on all pages, with their times."""
     token: str | None = None
     while True:
         page = fetch(token)
