@@ -17,7 +17,7 @@ help:
 	@echo 'make coverage         the tests of the domain, which must cover all of it'
 	@echo 'make acceptance       runs of the real frameworks (installs torch and them; needs strace)'
 	@echo 'make test-containers  the tests that need servers, with the servers in containers; needs an engine'
-	@echo 'make test-slurm       a real one-node Slurm; needs root and the packages of Debian that .ci/run names'
+	@echo 'make test-slurm       a real Slurm of two nodes (installs torch); needs root and the packages of Debian that .ci/run names'
 	@echo 'make test-install     builds the package and installs it with pip, pipx and uv'
 	@echo 'make test-power       power cuts; needs root, /dev/fuse, loop devices and the packages of Debian that .ci/run names'
 	@echo 'make test-nfs         an emulated machine with a real NFS server; needs root, qemu and debootstrap; half an hour'
@@ -59,8 +59,8 @@ test-containers: export PUBLISH_TEST_SERVERS ?= pulled
 test-containers: .venv/.ready
 	$(PYTEST) -m 'servers or containers' $(PYTEST_ARGS)
 
-test-slurm: .venv/.ready
-	$(PYTEST) -m slurm
+test-slurm: .venv/.ready .venv-acceptance/.ready
+	PUBLISH_TEST_TORCH_PYTHON=.venv-acceptance/bin/python $(PYTEST) -m slurm
 
 test-power: .venv/.ready
 	$(PYTEST) -m power tests/power

@@ -137,9 +137,10 @@ def removal(shop: Shop) -> None:
     }
     costs = {}
     for what, command in alike.items():
-        fill_saves(shop)
+        fill_saves(shop, SAVES)
         costs[what] = shop.cost(command("exec"))
-    fill_saves(shop)
+    # One more, to keep.
+    fill_saves(shop, SAVES + 1)
     shop.place.fill(*(f"pub/{name(step)}" for step in range(SAVES + 1)), body=b"")
     costs["publish prune"] = shop.cost(shop.publish("prune", "-keep", "1"))
     base = costs["s5cmd rm"].wall
@@ -147,8 +148,8 @@ def removal(shop: Shop) -> None:
         show(what, cost.wall, base, f"{SAVES * OBJECTS / cost.wall:,.0f} objects/s")
 
 
-def fill_saves(shop: Shop) -> None:
-    shop.place.fill(*(f"exec/run-1/checkpoint-{step}/{part}" for step in range(SAVES) for part in range(OBJECTS)))
+def fill_saves(shop: Shop, saves: int) -> None:
+    shop.place.fill(*(f"exec/run-1/checkpoint-{step}/{part}" for step in range(saves) for part in range(OBJECTS)))
 
 
 def name(step: int) -> str:

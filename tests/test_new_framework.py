@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[1] / "src/publish"
 ROW = """
 FRAMEWORKS["acme"] = Framework(
     "acme",
-    (Layout(("acme-N",), re.compile(rb"acme-([0-9]+)"), (Need(b"acme.done", Check.FULL),)),),
+    (Layout(("acme-N",), rb"acme-([0-9]+)", (Need(b"acme.done", Check.FULL),)),),
     "Acme Trainer",
 )
 

@@ -41,6 +41,7 @@ def run_job(root: Path, framework: Framework, *flags: str | Path) -> subprocess.
     line = [PROGRAM, "run", "-checkpoint", root, "-framework", framework.name, "-interval", "100ms", *flags, "--"]
     env = CLEAN | {
         "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
         "PYTHONPATH": str(EXAMPLES),
         "HOME": str(root.parent),
         "ROOT": str(root),

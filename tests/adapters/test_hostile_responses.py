@@ -46,7 +46,7 @@ from publish.adapters.vault import VaultSource
 from publish.domain.vault_url import parse_vault_url
 address, approle, bundle = sys.argv[1:]
 location = f"{address}/s3?auth=approle&approle={approle}"
-source = VaultSource("vault:", parse_vault_url(location), ca_bundle=bundle, environment={})
+source = VaultSource("vault:", parse_vault_url(location), ca_bundle=bundle, environment={}, timeout=60)
 calls = {"read": lambda: source.read(2)}
 """
 RUN = """

@@ -41,7 +41,8 @@ from publish.domain.errors import SourceUnavailable
 from publish.domain.vault_url import parse_vault_url
 address, approle, bundle, times = sys.argv[1:]
 source = VaultSource(
-    "vault:", parse_vault_url(f"{address}/s3?auth=approle&approle={approle}"), ca_bundle=bundle, environment={}
+    "vault:", parse_vault_url(f"{address}/s3?auth=approle&approle={approle}"), ca_bundle=bundle, environment={},
+    timeout=60,
 )
 def read():
     try:

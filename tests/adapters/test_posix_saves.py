@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from publish.adapters.posix import PosixStore
 from publish.domain.errors import ConfigError, FormatError, NotApplied
 from publish.domain.ports import SavedFile
 from tests.support.directories import failing, fill, open_store
@@ -86,11 +87,46 @@ def test_a_state_that_goes_stale_while_it_is_read_is_read_again(root: Path, monk
 
 
 def test_a_state_that_another_node_removed_is_not_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """watch.4."""
+    """watch.4, nfs.2: it is stale at the first look, and gone at the fresh one."""
     fill(root, "trainer_state.json")
     store = open_store(root)
-    failing(monkeypatch, "open", errno.ESTALE, lambda path, *_, **__: path == b"trainer_state.json")
+    first = iter([True])
+
+    def is_stale(path: bytes, *_: object, **__: object) -> bool:
+        if path != b"trainer_state.json" or not next(first, False):
+            return False
+        (root / "trainer_state.json").unlink()
+        return True
+
+    failing(monkeypatch, "open", errno.ESTALE, is_stale)
     assert store.read(b"trainer_state.json", 10) is None
+
+
+LOOKS: dict[str, tuple[str, Callable[[PosixStore], object]]] = {
+    "save": ("stat", lambda store: store.save_exists(b"exec/a")),
+    "sentinel": ("lstat", lambda store: store.exists(b"exec/a")),
+    "marker": ("open", lambda store: store.read(b"exec/a", 10)),
+    "saves": ("open", lambda store: store.list_directories(b"exec/a", None)),
+    "real path": ("stat", lambda store: store.real_path(b"exec/a")),
+}
+
+
+@pytest.mark.parametrize(("call", "look"), LOOKS.values(), ids=LOOKS)
+@pytest.mark.parametrize("above", [False, True], ids=["it", "the folder above"])
+def test_what_stays_stale_is_tried_again_and_never_absent(
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: str,
+    look: Callable[[PosixStore], object],
+    above: bool,  # noqa: FBT001  (a parameter)
+) -> None:
+    """nfs.2, nfs.6: a save that is not complete would else be published, as if its sentinel were gone."""
+    fill(root, "exec/a/x")
+    store = open_store(root)
+    failing(monkeypatch, call, errno.ESTALE, lambda path, *_, **__: path in (b"exec/a", b"a"))
+    failing(monkeypatch, "open", errno.ESTALE, lambda path, *_, **__: above and path == b"exec")
+    with pytest.raises(NotApplied, match="Stale file handle"):
+        look(store)
 
 
 def test_no_more_of_a_file_is_read_than_was_asked_for(root: Path) -> None:

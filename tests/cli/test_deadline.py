@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import threading
 from time import monotonic
 
@@ -70,9 +71,43 @@ def test_the_longest_possible_limit_works() -> None:
     assert Deadline(monotonic(), (2**63 - 1) / 10**9).run(lambda: 5) == 5
 
 
-def test_an_unbounded_deadline_runs_the_work_on_the_same_thread_until_it_is_bound() -> None:
-    deadline = Deadline(monotonic() - 100, 60, bounded=False)
-    assert deadline.run(threading.get_ident) == threading.get_ident()
+def test_without_a_limit_the_work_runs_on_the_same_thread() -> None:
+    assert Deadline(monotonic() - 100, None).run(threading.get_ident) == threading.get_ident()
+
+
+def test_an_unbounded_deadline_holds_from_when_it_is_bound() -> None:
+    """nfs.5: also for the work under way, and once for all that follows"""
+    deadline = Deadline(monotonic() - 100, 0.05, bounded=False)
+    assert not deadline.is_over
+    never = threading.Event()
+
+    def bind_and_hang() -> None:
+        deadline.bind()
+        never.wait()
+
+    with pytest.raises(TimedOut):
+        deadline.run(bind_and_hang)
+    assert deadline.is_over
+    deadline.restart()
     deadline.bind()
     with pytest.raises(TimedOut):
-        deadline.run(lambda: threading.Event().wait(5))
+        deadline.run(never.wait)
+    never.set()
+
+
+def test_what_is_left_when_a_bounded_deadline_is_bound_is_not_more_than_before() -> None:
+    """s3.11, nfs.5: the scan under way keeps its own limit; the last one counts from the signal."""
+    deadline = Deadline(monotonic() - 50, 60)
+    deadline.bind()
+    assert deadline.remaining() <= 10
+    deadline.restart()
+    assert 59 < deadline.remaining() <= 60
+    assert deadline.started <= monotonic()
+
+
+def test_the_work_takes_no_signal_from_the_main_thread() -> None:
+    """run.4: a worker that is still ending would take the SIGCHLD of a COMMAND that ends at once, and drop it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    mask = Deadline(monotonic(), 60).run(lambda: signal.pthread_sigmask(signal.SIG_BLOCK, []))
+    assert {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP} <= mask
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before

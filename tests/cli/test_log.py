@@ -29,6 +29,10 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
+def text_of(picture: Path) -> str:
+    return " ".join(ET.parse(picture).getroot().itertext())
+
+
 def test_each_publication_is_a_line_and_the_latest_is_last_and_marked(root: Path) -> None:
     """log.1"""
     result = run("log", "-checkpoint", root)
@@ -59,6 +63,21 @@ def test_json_is_one_object_a_line(root: Path) -> None:
     assert [one["latest"] for one in objects] == [False, False, True]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(-(2**62), "0001-01-01T00:00:00Z"), (2**62, "9999-12-31T23:59:59Z"), (-1, "1969-12-31T23:59:59Z")],
+)
+def test_any_time_of_an_entry_is_written_as_rfc_3339(root: Path, tmp_path: Path, seconds: int, shown: str) -> None:
+    """log.1, log.2: on a filesystem that can hold it; others hold the nearest that they can."""
+    for entry in (root / "pub").iterdir():
+        os.utime(entry, (0, seconds))
+        held = entry.stat().st_mtime
+    result = run("log", "-checkpoint", root, "-n", "1", "-json", "-svg", tmp_path / "run.svg")
+    published_at = json.loads(result.out)["published_at"]
+    assert published_at == shown if held == seconds else datetime.fromisoformat(published_at).timestamp() == held
+    assert result.err == b""
+
+
 def test_nothing_published_is_nothing_printed(tmp_path: Path) -> None:
     """log.1, log.2: and an empty picture."""
     picture = tmp_path / "run.svg"
@@ -79,7 +98,7 @@ def test_the_picture_is_written_beside_the_printed_log(root: Path, tmp_path: Pat
     picture = tmp_path / "run.svg"
     result = run("log", "-checkpoint", root, "-svg", picture)
     assert len(result.out.splitlines()) == 3
-    assert "epoch 2" in " ".join(ET.parse(picture).getroot().itertext())
+    assert "epoch 2" in text_of(picture)
     assert sorted(os.listdir(tmp_path)) == ["root", "run.svg"]
     result = run("log", "-checkpoint", root, "-svg", tmp_path / "missing/run.svg")
     assert (result.status, result.out) == (1, b"")
@@ -91,6 +110,20 @@ def test_a_picture_that_cannot_be_written_leaves_nothing_behind(root: Path, tmp_
     (tmp_path / "run.svg").mkdir()
     assert run("log", "-checkpoint", root, "-svg", tmp_path / "run.svg").status == 1
     assert sorted(os.listdir(tmp_path)) == ["root", "run.svg"]
+
+
+def test_a_picture_replaces_neither_a_link_nor_a_pipe(root: Path, tmp_path: Path) -> None:
+    """log.2: nor a device, as with `-svg /dev/stdout`."""
+    (tmp_path / "link.svg").symlink_to("run.svg")
+    assert run("log", "-checkpoint", root, "-svg", tmp_path / "link.svg").status == 0
+    assert (tmp_path / "link.svg").is_symlink()
+    assert "epoch 2" in text_of(tmp_path / "run.svg")
+    os.mkfifo(tmp_path / "pipe")
+    result = run("log", "-checkpoint", root, "-svg", tmp_path / "pipe")
+    assert (result.status, result.out) == (1, b"")
+    assert "not a regular file" in result.notes[0]
+    assert (tmp_path / "pipe").is_fifo()
+    assert sorted(os.listdir(tmp_path)) == ["link.svg", "pipe", "root", "run.svg"]
 
 
 def test_times_in_the_picture_are_told_apart(root: Path, tmp_path: Path) -> None:
@@ -144,6 +177,19 @@ def test_with_delete_the_save_goes(root: Path) -> None:
     assert result.out.endswith(f"removed {save}\n".encode())
     assert not save.exists()
     assert not any((root / ".publish/prune").iterdir())
+
+
+@pytest.mark.parametrize("flags", [(), ("-delete",)])
+def test_a_path_with_control_characters_is_escaped_when_it_is_retracted(root: Path, flags: tuple[str, ...]) -> None:
+    """retract.1, layout.8: another program wrote the entry."""
+    save = root / "a\nb"
+    save.mkdir()
+    (root / "pub/00000000000000000009-00000000000000000001-MEFGE").touch()
+    assert run("prune", "-checkpoint", root).status == 1
+    result = run("retract", "-checkpoint", root, *flags, save)
+    assert (result.status, len(result.out.splitlines())) == (0, 1 + len(flags))
+    assert all(rb"/a\nb" in line for line in result.out.splitlines())
+    assert run("prune", "-checkpoint", root).status == 0
 
 
 def test_the_root_is_not_a_save(root: Path) -> None:

@@ -131,17 +131,22 @@ ROOT = PosixRoot(b"/data/run")
 
 
 def test_the_reporter_uses_the_words_of_the_contract(tmp_path: Path) -> None:
-    """publish.4, prune.1, prune.4, prune.5"""
+    """publish.4, prune.1, prune.4, prune.5, retract.1, retract.2"""
     out, err = tmp_path / "out", tmp_path / "err"
     with out.open("wb") as stdout, err.open("wb") as stderr:
-        reports = Reporter(Output(stdout.fileno(), stderr.fileno()), ROOT)
+        reports = Reporter(Output(stdout.fileno(), stderr.fileno()), ROOT, "prune")
         reports.published(ENTRY)
         reports.already(ENTRY)
         reports.removed(b"exec/a/checkpoint-5")
         reports.left(b"exec/l/checkpoint-5", b"exec/l")
+        reports.left_in_all(3)
         reports.failed(b"exec/a/checkpoint-6", PermanentFault("remove: Permission denied"))
         reports.progress(1, 1000)
-        Reporter(Output(stdout.fileno(), stderr.fileno()), S3Root("bucket", "run")).removed(b"exec/a")
+        Reporter(Output(stdout.fileno(), stderr.fileno()), S3Root("bucket", "run"), "watch").removed(b"exec/a")
+        retracting = Reporter(Output(stdout.fileno(), stderr.fileno()), ROOT, "retract")
+        retracting.left(b"exec/l/checkpoint-5", b"exec/l")
+        retracting.stays(b"exec/a", "a path in it is needed")
+        retracting.nothing_left()
     name = ENTRY.name.decode()
     assert out.read_text().splitlines() == [
         f"published {name} (epoch 3, step 7, /data/run/exec/a/checkpoint-7)",
@@ -151,13 +156,17 @@ def test_the_reporter_uses_the_words_of_the_contract(tmp_path: Path) -> None:
     assert err.read_text().splitlines() == [
         f"publish: already published: {name} (epoch 3, step 7, /data/run/exec/a/checkpoint-7)",
         "publish: prune: left /data/run/exec/l/checkpoint-5 in place: /data/run/exec/l is a symbolic link",
+        "publish: prune: symbolic links kept 3 saves in place, so their space is not freed",
         "publish: prune: cannot remove /data/run/exec/a/checkpoint-6: remove: Permission denied",
+        "publish: retract: left /data/run/exec/l/checkpoint-5 in place: /data/run/exec/l is a symbolic link",
+        "publish: retract: left /data/run/exec/a in place: a path in it is needed",
+        "publish: warning: no publication is left, so the next execution starts from step 0",
     ]
 
 
 def test_a_long_removal_shows_its_progress_on_a_terminal(terminal: Terminal, nowhere: int) -> None:
     """prune.9"""
-    reports = Reporter(Output(nowhere, terminal.there), ROOT)
+    reports = Reporter(Output(nowhere, terminal.there), ROOT, "prune")
     reports.progress(1, 1000)
     assert b"publish: prune: 1/1000 checkpoints" in terminal.output()
     reports.removed(b"exec/a")
@@ -168,7 +177,7 @@ def test_a_long_removal_shows_its_progress_on_a_terminal(terminal: Terminal, now
 
 def test_progress_is_erased_at_the_end(terminal: Terminal, nowhere: int) -> None:
     """prune.9"""
-    reports = Reporter(Output(nowhere, terminal.there), ROOT)
+    reports = Reporter(Output(nowhere, terminal.there), ROOT, "prune")
     reports.progress(1, 1000)
     terminal.output()
     reports.progress(1000, 1000)
@@ -179,7 +188,7 @@ def test_a_short_removal_shows_no_progress(terminal: Terminal, nowhere: int, mon
     """prune.9"""
     now = 100.0
     monkeypatch.setattr(reporter, "monotonic", lambda: now)
-    reports = Reporter(Output(nowhere, terminal.there), ROOT)
+    reports = Reporter(Output(nowhere, terminal.there), ROOT, "prune")
     reports.progress(1, 3)
     assert terminal.output() == b""
     now += 60
@@ -191,7 +200,7 @@ def test_progress_is_shown_at_most_ten_times_a_second(
     terminal: Terminal, nowhere: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reporter, "monotonic", lambda: 100.0)
-    reports = Reporter(Output(nowhere, terminal.there), ROOT)
+    reports = Reporter(Output(nowhere, terminal.there), ROOT, "prune")
     reports.progress(1, 1000)
     reports.progress(2, 1000)
     assert terminal.output().count(b"/1000") == 1

@@ -1,4 +1,4 @@
-"""A run on a small filesystem: it outlives that there is no room, and a watch that prunes keeps it going."""
+"""A small filesystem that is full: what each verb does, that a run outlives it, and that pruning keeps a run going."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ save() {
     echo "{\\"global_step\\": $1}" > "$ROOT/exec/a/checkpoint-$1/trainer_state.json"
 }
 fill() { i=0; mkdir -p "$ROOT/other"; while touch "$ROOT/other/$i" 2>/dev/null; do i=$((i + 1)); done; }
+full_with_four_saves() {  # the last one is not published
+    for step in 1 2 3 4; do
+        save $step
+        [ $step = 4 ] || "$PUBLISH" publish -checkpoint "$ROOT" -epoch 1 "$ROOT/exec/a/checkpoint-$step" $step >&2
+    done
+    fill
+}
+prune() { "$PUBLISH" prune -checkpoint "$ROOT" -keep 1 > "$OUTSIDE/out" && echo 0 || echo $?; }
 free() { for i in $(seq "$1"); do rm "$ROOT/other/$((i - 1))"; done; }
 published() { ls "$ROOT/pub" | cut -c 22-41 | sed 's/^0*/published step /'; }
 """
@@ -67,6 +75,78 @@ def run_on_small_disk(place: Path, limits: str, script: str) -> tuple[list[str],
     )
     assert done.returncode == 0, done
     return done.stdout.splitlines(), done.stderr.splitlines()
+
+
+def test_a_publication_on_a_full_disk_is_an_error_and_the_log_is_as_before(tmp_path: Path) -> None:
+    """cli.5"""
+    out, err = run_on_small_disk(
+        tmp_path,
+        "size=2m,nr_inodes=60",
+        """
+        full_with_four_saves 2> /dev/null
+        "$PUBLISH" publish -checkpoint "$ROOT" -epoch 1 "$ROOT/exec/a/checkpoint-4" 4 || echo $?
+        "$PUBLISH" resolve -checkpoint "$ROOT"
+        """,
+    )
+    assert out == ["1", f"{tmp_path}/root/exec/a/checkpoint-3"]
+    assert "No space left on device" in err[0]
+
+
+def test_a_prune_without_room_for_its_records_removes_nothing(tmp_path: Path) -> None:
+    """prune.5, prune.7"""
+    out, err = run_on_small_disk(
+        tmp_path,
+        "size=2m,nr_inodes=60",
+        """
+        full_with_four_saves 2> /dev/null
+        prune
+        ls "$ROOT/exec/a"
+        published
+        """,
+    )
+    assert out == ["1", *(f"checkpoint-{step}" for step in range(1, 5)), *(f"published step {n}" for n in (1, 2, 3))]
+    assert "No space left on device" in err[0]
+
+
+def test_a_prune_frees_a_disk_with_room_for_one_record(tmp_path: Path) -> None:
+    """prune.5, prune.7: its own folders and one record; what it removes makes room for the rest."""
+    out, err = run_on_small_disk(
+        tmp_path,
+        "size=2m,nr_inodes=60",
+        """
+        full_with_four_saves 2> /dev/null
+        free 3
+        for time in 1 2; do
+            prune
+            ls "$ROOT/exec/a"
+        done
+        published
+        """,
+    )
+    first = ["1", "checkpoint-2", "checkpoint-3", "checkpoint-4"]
+    assert out == [*first, "0", "checkpoint-3", "checkpoint-4", "published step 3"]
+    assert err
+
+
+def test_what_only_reads_needs_no_permission_to_write(tmp_path: Path) -> None:
+    """prune.10, log.1: on a filesystem that is mounted read-only."""
+    out, err = run_on_small_disk(
+        tmp_path,
+        "size=2m,nr_inodes=60",
+        """
+        full_with_four_saves 2> /dev/null
+        mount -o remount,ro "$ROOT"
+        "$PUBLISH" prune -checkpoint "$ROOT" -keep 1 -dry-run
+        "$PUBLISH" log -checkpoint "$ROOT" -svg "$OUTSIDE/run.svg" | wc -l
+        "$PUBLISH" retract -checkpoint "$ROOT" "$ROOT/exec/a/checkpoint-3" || echo $?
+        """,
+    )
+    saves = f"{tmp_path}/root/exec/a/checkpoint-"
+    assert out == [f"would remove {saves}1", f"would remove {saves}2", "3", "1"]
+    kept, failed = err
+    assert kept == f"publish: prune: would keep {saves}3: the latest publication, one of the 1 newest"
+    assert failed.startswith(f"publish: retract: cannot remove {tmp_path}/root/pub/")
+    assert failed.endswith("Read-only file system")
 
 
 def test_a_run_outlives_a_full_disk_and_publishes_what_it_could_not(tmp_path: Path) -> None:

@@ -82,7 +82,9 @@ def test_a_watch_on_a_directory_imports_nothing_heavy_until_there_is_a_save(root
     (Path(root) / "exec" / "run").mkdir(parents=True)
     line = ("watch", "-checkpoint", root, "-framework", "hf", "-epoch", "1", "-attempt", "run")
     modules = imported(*line, child=UNTIL_IT_WATCHES)
-    assert modules & (HEAVY | {"publish.domain.prune", "publish.domain.completeness"}) == {"publish.domain.frameworks"}
+    # Its scans run on a thread, so that a signal ends it whatever they hang in (nfs.5).
+    own = {"publish.domain.frameworks", "threading"}
+    assert modules & (HEAVY | {"publish.domain.prune", "publish.domain.completeness"}) == own
 
 
 def test_a_usage_error_imports_no_adapter() -> None:

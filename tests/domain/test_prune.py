@@ -150,6 +150,18 @@ def test_a_removal_that_cannot_be_recorded_is_not_begun() -> None:
     assert b"run/1/weights" in store.files
 
 
+def test_how_many_saves_are_left_behind_links_is_said_at_the_end() -> None:
+    """prune.4: such as all of them where `exec` leads to another disk; also if they are not equally deep."""
+    store = FakeStore()
+    paths = [b"exec/1", b"exec/a/2", b"exec/a/3", b"exec/4"]
+    for step, path in enumerate(paths):
+        save(store, 1, step, path)
+    store.links = {b"exec"}
+    report = run(store)
+    assert set(report.all("left")) == {(path, b"exec") for path in paths[:-1]}
+    assert report.said[-1] == ("left in all", 3)
+
+
 def test_a_save_behind_a_link_is_left_and_the_matter_closed() -> None:
     """prune.4."""
     store = FakeStore()
@@ -159,6 +171,7 @@ def test_a_save_behind_a_link_is_left_and_the_matter_closed() -> None:
     store.links = {b"exec/a"}
     report = run(store)
     assert report.said == [("left", (b"exec/a/1", b"exec/a")), ("removed", b"exec/b/2")]
+    assert not report.all("left in all")
     assert b"exec/a/1/weights" in store.files
     assert store.areas[Namespace.PRUNE] == set()
 
@@ -348,6 +361,22 @@ def test_an_execution_that_begins_during_a_prune_keeps_what_it_resumed_from() ->
     assert prune(store, report, Policy(1), map, Guards(resumed=lambda _log: resumed.pop(0)))
     assert report.said == [("removed", b"run/1")]
     assert log(store) == {entries[0].name, entries[2].name}
+
+
+def test_a_prune_decides_again_if_the_latest_is_retracted_while_it_verifies() -> None:
+    """prune.1, verify.4"""
+    store = FakeStore()
+    entries = [save(store, 1, step, b"run/%d" % step) for step in range(3)]
+    asked: list[bytes] = []
+
+    def is_whole(path: bytes) -> bool:
+        asked.append(path)
+        store.areas[Namespace.PUB].discard(entries[2].name)
+        return True
+
+    assert prune(store, FakeReport(), Policy(1), map, Guards(is_whole=is_whole))
+    assert asked == [b"run/2", b"run/1"]
+    assert log(store) == {entries[1].name}
 
 
 def test_a_prune_that_verifies_removes_nothing_if_no_save_is_whole() -> None:

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publish.domain.entry import Entry
-from publish.domain.errors import ConfigError, PermanentFault
+from publish.domain.errors import ConfigError
 from publish.domain.ports import Namespace
-from publish.domain.prune import prune
+from publish.domain.prune import prune, prune_dry_run
+from publish.domain.removal import RETRACTED
 from publish.domain.retention import Policy
 from publish.domain.retract import retract, retract_and_delete
 from tests.support.fakes import FakeReport, FakeStore
@@ -151,23 +152,57 @@ def test_killed_anywhere_the_next_call_finishes_it(crash: tuple[int, Fault]) -> 
 
 
 @given(crashes)
-def test_killed_after_its_entries_are_gone_the_next_prune_finishes_it(crash: tuple[int, Fault]) -> None:
-    """retract.1, prune.7: until then prune treats them as any entries, and the save is untouched."""
+def test_killed_anywhere_after_its_first_record_the_next_prune_finishes_it(crash: tuple[int, Fault]) -> None:
+    """retract.1, prune.7: also where prune would keep the publications."""
     store = root()
     killed(store, *crash)
-    left = SAVE in published(store)
-    prune(retrying(store), FakeReport(), Policy(9), map)
-    if left:
-        assert SAVE in published(store)
-        assert {SAVE + b"/trainer_state.json", SAVE + b"/weights"} <= set(store.files)
-        assert retract_and_delete(retrying(store), FakeReport(), SAVE, map)
-    assert is_over(store)
+    begun = bool(store.areas[Namespace.PRUNE]) or SAVE not in published(store)
+    assert prune(retrying(store), FakeReport(), Policy(9), map)
+    assert is_over(store) if begun else len(published(store)) == 3
+
+
+def test_a_prune_finishes_a_killed_retraction_of_the_latest_and_then_keeps_the_one_before() -> None:
+    """retract.1, prune.1"""
+    store, report = root(), FakeReport()
+    latest = Entry.of(1, 3, b"run/3")
+    store.areas[Namespace.PUB] = {latest.name, Entry.of(1, 2, SAVE).name, Entry.of(1, 1, b"run/1").name}
+    store.create(Namespace.PRUNE, latest.name, RETRACTED)
+    dry = FakeReport()
+    prune_dry_run(retrying(store), dry, Policy(1), map)
+    assert set(dry.all("would remove")) == {b"run/1", b"run/3"}
+    assert prune(retrying(store), report, Policy(1), map)
+    assert published(store) == {SAVE}
+    assert set(report.all("removed")) == {b"run/1", b"run/3"}
+    assert not report.all("removed above")
+    assert store.areas[Namespace.PRUNE] == set()
+
+
+def test_a_record_that_a_prune_wrote_does_not_make_the_next_one_remove_the_latest() -> None:
+    """prune.1, retract.1"""
+    store = root()
+    latest = Entry.of(2, 2, SAVE)
+    store.create(Namespace.PRUNE, latest.name)
+    assert prune(retrying(store), FakeReport(), Policy(1), map)
+    assert latest.name in store.areas[Namespace.PUB]
+
+
+@pytest.mark.parametrize("delete", [False, True])
+def test_a_warning_says_that_no_publication_is_left(*, delete: bool) -> None:
+    """retract.2"""
+    store, report = root(), FakeReport()
+    for path, left in ((b"run/1", 0), (b"run/3", 0), (SAVE, 1)):
+        if delete:
+            retract_and_delete(retrying(store), report, path, map)
+        else:
+            retract(retrying(store), report, path)
+        assert len(report.all("nothing left")) == left
 
 
 def test_an_entry_that_cannot_be_removed_is_an_error() -> None:
     """retract.1"""
-    store = root()
-    store.stuck.add(Entry.of(2, 2, SAVE).name)
-    with pytest.raises(PermanentFault):
-        retract(retrying(store), FakeReport(), SAVE)
+    store, report = root(), FakeReport()
+    entry = Entry.of(2, 2, SAVE)
+    store.stuck.add(entry.name)
+    assert not retract(retrying(store), report, SAVE)
+    assert report.said == [("failed", b"pub/" + entry.name)]
     assert len(store.areas[Namespace.PUB]) == 4

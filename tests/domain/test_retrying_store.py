@@ -75,7 +75,7 @@ def test_requests_share_the_time_until_it_is_restarted() -> None:
     clock.time += 299.9
     with pytest.raises(TimedOut):
         create(store)
-    store.restart()
+    store.restart(clock.time)
     create(store)
 
 

@@ -141,6 +141,7 @@ def mounted(folder: Path, server: S3Server) -> Path:
     return MountedSecret(folder, {"endpoint": server.endpoint, **server.key._asdict()}).directory
 
 
+@pytest.mark.exhaustive
 def test_each_pod_resumes_from_the_previous_pods_save_with_a_higher_epoch(
     seaweedfs: KeyedServer, tmp_path: Path
 ) -> None:

@@ -68,6 +68,15 @@ def watch(job: S3Job, attempt: str) -> bytes:
     return published + out
 
 
+def run(job: S3Job, attempt: str) -> bytes:
+    """With a COMMAND that prints what it was told. Returns the line that says what was published."""
+    words = ("-framework", "hf", "-epoch", "3", "-attempt", attempt, "-interval", "1h", "--", "sh", "-c")
+    with start("run", *job.flags, *words, 'printf %s "$DISPATCH_SAVES"') as process:
+        out, err = process.communicate()
+    assert (process.returncode, out.decode()) == (0, f"{job.place.url}/exec/{attempt}"), err
+    return b"".join(line for line in err.splitlines(keepends=True) if line.startswith(b"publish: published "))
+
+
 def every_verb(job: S3Job, name: str, *, full: bool) -> None:
     """A run from its start to a prune, each verb on an empty or a full log."""
     url = job.place.url
@@ -82,7 +91,8 @@ def every_verb(job: S3Job, name: str, *, full: bool) -> None:
     marked = f"exec/{name}/checkpoint-2"
     job.place.fill(f"{marked}/{name} weights/{name}")
     job.place.fill(f"{marked}/trainer_state.json", body=b'{"global_step": 2}')
-    assert watch(job, name).endswith(f"{url}/{marked})\n".encode())
+    publish_by = run if full else watch
+    assert publish_by(job, name).endswith(f"{url}/{marked})\n".encode())
     named = f"exec/{name}/{name}"
     job.place.fill(f"{named}/x", f"{named}/{name}", f"{named}+/{name}", f"{named}-")
     assert named.encode() in do(job, "publish", "-epoch", "3", f"{url}/{named}", "3")
@@ -124,7 +134,7 @@ def test_every_name_works_in_every_dialect(
 
 @pytest.mark.parametrize("full", [False, True], ids=["empty", "full"])
 @pytest.mark.parametrize(
-    "name", [*SOME, *(pytest.param(name, marks=pytest.mark.exhaustive) for name in NAMES if name not in SOME)]
+    "name", [*SOME[-1:], *(pytest.param(name, marks=pytest.mark.exhaustive) for name in NAMES if name not in SOME[-1:])]
 )
 def test_every_name_works_on_a_real_store(name: str, full: bool, seaweedfs: KeyedServer, tmp_path: Path) -> None:  # noqa: FBT001  (a parameter of the matrix)
     """s3.1: SeaweedFS encodes keys and echoes the prefix raw."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
 import pytest
 
 from tests.support.fault_proxy import Fault, says
+from tests.support.private_files import write_private_directory
 from tests.support.program import start, without_narration
-from tests.support.s3_jobs import S3Job
+from tests.support.s3_jobs import S3Job, s3_job
+from tests.support.servers import KeyedServer
 
 REJECTED = "the store rejected the credentials ({}); resolving the sources again"
 EXPIRED = says(400, "ExpiredToken")
@@ -84,6 +87,30 @@ def test_other_rejections_are_final_if_the_credentials_are_unchanged(code: str, 
     assert REJECTED.format(code) in err.decode()
     assert f"the credentials of {job.flags[-1]} are unchanged" in err.decode()
     assert len(job.wire.sent("PUT")) == 1
+
+
+@pytest.mark.parametrize("code", ["SignatureDoesNotMatch", "InvalidToken", "TokenRefreshRequired"])
+def test_other_rejections_are_sent_once_more_with_other_credentials(
+    code: str, seaweedfs: KeyedServer, tmp_path: Path
+) -> None:
+    """watch.11: after a rotation, from a mounted Secret"""
+    with s3_job(seaweedfs, tmp_path) as job:
+        job.save(1)
+        with job.watch("-interval", "1h") as process:
+            assert process.stdout is not None
+            assert b"step 1, " in process.stdout.readline()
+            write_private_directory(tmp_path / "creds", seaweedfs.add_key()._asdict())
+            job.save(2)
+            job.wire.spoil("PUT", says(403, code))
+            process.terminate()
+            out, err = process.communicate()
+        assert process.returncode == 0
+        assert b"step 2, " in out
+        assert without_narration(err).decode().splitlines() == [
+            f"publish: {REJECTED.format(code)}",
+            f"publish: now using credentials from file:{tmp_path}/creds",
+        ]
+        assert job.published() == [1, 2]
 
 
 def test_a_code_that_fresh_credentials_do_not_cure_is_final(job: S3Job) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -11,14 +13,16 @@ import pytest
 
 from tests.support.cli_job import publish
 from tests.support.program import PROGRAM
-from tests.support.slurm import PATIENCE, Slurm, slurm
+from tests.support.slurm import NODES, PATIENCE, Slurm, slurm
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
 
 TOP = Path(__file__).parents[2]
 RECIPES = TOP / "examples" / "slurm"
 TRAINER = TOP / "demo" / "toy_trainer.py"
+DCP_JOB = TOP / "tests" / "acceptance" / "jobs" / "dcp_job.py"
 ENDLESS = "--until 1000000 --pace 0.05"
+PATH = f"{Path(PROGRAM).parent}:/usr/bin:/bin"
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +40,15 @@ def root(tmp_path: Path) -> Path:
 class Job:
     """A recipe that was submitted."""
 
-    def __init__(self, cluster: Slurm, root: Path, *flags: str, command: str, recipe: str = "train.sbatch") -> None:
+    def __init__(
+        self, cluster: Slurm, root: Path, *flags: str, command: str, recipe: str = "train.sbatch", **variables: str
+    ) -> None:
         self.cluster = cluster
         self.root = root
         self.log = root.with_name(f"{root.name}.log")
-        path = f"{Path(PROGRAM).parent}:/usr/bin:/bin"
         self.number = cluster.submit(
             f"--output={self.log}", *flags, RECIPES / recipe, "bash", "-c", command,
-            CKPT_ROOT=str(root), FRAMEWORK="hf", PATH=path,
+            **{"CKPT_ROOT": str(root), "FRAMEWORK": "hf", "PATH": PATH} | variables,
         )  # fmt: skip
 
     def save(self, restarts: int, step: int) -> Path:
@@ -57,10 +62,15 @@ class Job:
             time.sleep(0.1)
         return said
 
+    def wait_for_line(self, start: str) -> str:
+        """The rest of the line that starts so."""
+        while "\n" not in (rest := self.wait_for(start).partition(start)[2]):
+            pass
+        return rest.partition("\n")[0]
+
     def began(self, restarts: int) -> str:
         """What the execution began from, as its log says it."""
-        start = f"publish: run: epoch {restarts + 1}, attempt {self.number}-{restarts}, "
-        return self.wait_for(start).partition(start)[2].partition("\n")[0]
+        return self.wait_for_line(f"publish: run: epoch {restarts + 1}, attempt {self.number}-{restarts}, ")
 
     def ended(self) -> str:
         """How it ended."""
@@ -160,6 +170,73 @@ def test_a_task_of_an_array_is_requeued_alone(cluster: Slurm, root: Path) -> Non
         cluster.wait(f"{job.number}_{task}", "the end", lambda fields: fields["JobState"] == "COMPLETED")
     assert latest(root / "0") == f"{root}/0/exec/{job.number}_0-1/checkpoint-40"
     assert latest(root / "1") == f"{root}/1/exec/{job.number}_1-0/checkpoint-40"
+
+
+def test_all_nodes_get_one_answer_and_node_0_publishes(cluster: Slurm, root: Path) -> None:
+    """run.6, begin.1: on a Slurm of two nodes, also after a requeue"""
+    says = 'echo "$SLURMD_NODENAME: $DISPATCH_ATTEMPT has epoch $DISPATCH_EPOCH, resumes from [$DISPATCH_RESUME]"; '
+    waits = f"if [[ $SLURM_NODEID = 0 ]]; then {training(ENDLESS)}; else exec sleep infinity; fi"
+    job = Job(cluster, root, "--nodes=2", "--job-name=wide", command=says + waits, recipe="train-nodes.sbatch")
+    first, resume = answer_of_all_nodes(job, 0)
+    assert resume == ""
+    job.wait_for(f"(epoch {first}, step 20, ")
+    assert job.log.read_text().count("publish: watch: watching ") == 1
+
+    cluster.ask("scontrol", "requeue", job.number)
+    cluster.start_again_now(job.number)
+    second, resume = answer_of_all_nodes(job, 1)
+    assert second > first
+    assert step_of(resume) >= 20
+    job.wait_for(f"trainer: starts at step {step_of(resume)}\n")
+    job.wait_for(f"(epoch {second}, ")
+    cluster.ask("scancel", job.number)
+
+
+def answer_of_all_nodes(job: Job, restarts: int) -> tuple[int, str]:
+    """The epoch and the save to resume from, which must be the same on each node.
+
+    The epoch itself depends on which node was faster: one that was slower may have claimed the next in vain.
+    """
+    answers = set()
+    for node in NODES:
+        start = f"{node}: {job.number}-{restarts} has epoch "
+        answers.add(job.wait_for_line(start).removesuffix("]"))
+    (answer,) = answers
+    epoch, _, resume = answer.partition(", resumes from [")
+    return int(epoch), resume
+
+
+def torchrun_line() -> str:
+    """The command that the recipe's head starts on each node."""
+    words = (RECIPES / "train-nodes.sbatch").read_text().partition("bash -c '")[2].partition("'\n")[0]
+    return re.sub(r"\\\n# *", "", words)
+
+
+def test_the_recipes_torchrun_resumes_on_every_node(cluster: Slurm, root: Path) -> None:
+    """run.1, run.6, verify.3: real distributed checkpoints, from a process on each of two nodes"""
+    python = os.environ.get("PUBLISH_TEST_TORCH_PYTHON")
+    assert python is not None, "PUBLISH_TEST_TORCH_PYTHON names no interpreter that has torch; use make test-slurm"
+    train = f'{DCP_JOB} --saves "$DISPATCH_SAVES" --resume "$DISPATCH_RESUME" {ENDLESS}'
+    line = torchrun_line().replace("--nproc-per-node gpu", "--nproc-per-node 1").replace("train.py", train)
+    assert line.startswith("exec torchrun ")
+    variables = {
+        "FRAMEWORK": "dcp",
+        "PATH": f"{Path(python).absolute().parent}:{PATH}",
+        "PYTHONPATH": str(RECIPES.parent),
+        "GLOO_SOCKET_IFNAME": "lo",
+        "OMP_NUM_THREADS": "1",
+    }
+    job = Job(
+        cluster, root, "--nodes=2", "--job-name=torch", command=line, recipe="train-nodes.sbatch", **variables
+    )  # fmt: skip
+    job.wait_for("starts at step 0\n")
+    job.wait_for(f"/{job.number}-0/step-20)")
+    cluster.ask("scontrol", "requeue", job.number)
+    cluster.start_again_now(job.number)
+    resume = job.wait_for_line(f"attempt {job.number}-1, resuming from ")
+    job.wait_for(f"starts at step {step_of(resume)}\n")
+    job.wait_for(f"/{job.number}-1/step-{step_of(resume) + 5})")
+    cluster.ask("scancel", job.number)
 
 
 def test_the_time_limit_reaches_every_node(cluster: Slurm, root: Path) -> None:

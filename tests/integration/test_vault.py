@@ -89,6 +89,7 @@ def read(location: str, trust: str | Path | None = None) -> Credentials:
         parse_vault_url(location),
         ca_bundle=str(trust or system_ca_bundle()),
         environment={},
+        timeout=60,
     )
     return source.read(PLENTY)
 

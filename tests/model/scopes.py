@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache, partial
+from itertools import permutations
 
 from publish.domain.entry import Entry, overlap
+from publish.domain.errors import ConfigError
 from publish.domain.executions import resumed_by_newest
 from publish.domain.frameworks import FRAMEWORKS
 from publish.domain.ports import Namespace, Store
 from publish.domain.prune import Guards, prune
 from publish.domain.publish import publish_save
+from publish.domain.removal import RETRACTED
 from publish.domain.retention import Policy
 from publish.domain.retract import retract, retract_and_delete
 from publish.domain.root import PosixRoot
@@ -103,6 +108,7 @@ def rules(initial: World, retracted: int | None = None) -> Check:
             _no_prune_fails(view)
             or _what_was_published_is_there(view, promised)
             or _the_newest_is_not_lost(view.world, wanted)
+            or _one_more_prune_finishes_a_retraction(view.world)
             or _one_more_prune_leaves_nothing_over(
                 view.world,
                 view.published(),
@@ -173,6 +179,48 @@ def _one_more_prune_leaves_nothing_over(
         if record not in kept:
             return f"one more prune leaves a removal record: {_shown(record)}"
     return None
+
+
+@cache
+def _one_more_prune_finishes_a_retraction(world: World) -> str | None:
+    """retract.1: also if a prune would keep what is retracted."""
+    store = world.store()
+    prune(retrying(store), FakeReport(), Policy(9), map)
+    published = {Entry.parse(name).path for name in store.areas[Namespace.PUB]}
+    for name in world.entries(Namespace.PRUNE):
+        record = Entry.parse(name)
+        is_retracted = ((Namespace.PRUNE, name), RETRACTED) in world.records
+        if is_retracted and (record.path in published or store.save_exists(record.path)):
+            return f"one more prune does not finish a retraction: {_shown(record)}"
+    return None
+
+
+def the_end_is_in_order(initial: World, programs: Mapping[str, Program]) -> Check:
+    """Once every actor has ended, the log and the saves are as if they had worked one after another.
+
+    If no publication is left, one of the actors says so.
+    """
+    in_order = [_after(initial, order) for order in permutations(programs.values())]
+
+    def check(view: View) -> str | None:
+        if any(moment.call is not None for moment in view.moments.values()):
+            return None
+        log = view.world.entries(Namespace.PUB)
+        if (log, view.world.files) not in in_order:
+            return f"no order of the actors leaves this log: {[_shown(Entry.parse(name)) for name in log]}"
+        said = {what for moment in view.moments.values() for what, _ in moment.said}
+        return None if log or "nothing left" in said else "no publication is left, and no actor says so"
+
+    return check
+
+
+def _after(initial: World, order: Iterable[Program]) -> tuple[frozenset[bytes], frozenset[tuple[bytes, bytes]]]:
+    store = initial.store()
+    for program in order:
+        with suppress(ConfigError):  # a save that is not published any more is not retracted
+            program(store, FakeReport())
+    world = World.of(store)
+    return world.entries(Namespace.PUB), world.files
 
 
 def _unannounced(view: View, promised: set[Entry]) -> frozenset[Entry]:

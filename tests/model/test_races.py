@@ -21,8 +21,10 @@ from tests.model.scopes import (
     root_with,
     rules,
     save_path,
+    the_end_is_in_order,
     watching,
 )
+from tests.support.fakes import FakeReport
 
 
 class Scope(NamedTuple):
@@ -139,11 +141,52 @@ def test_a_prune_that_has_read_the_log_may_still_remove_a_save_that_is_taken_bac
         taken_back_beside_a_prune(2, keep=1).run()
 
 
+@pytest.mark.parametrize("retraction", [retracting, retracting_only])
+@pytest.mark.parametrize("step", [2, 3])
+@pytest.mark.parametrize("keep", [1, 2])
+def test_a_retract_beside_a_prune_ends_as_one_after_the_other(
+    retraction: Callable[[int], Program], step: int, keep: int
+) -> None:
+    """retract.2, prune.1: if the latest is retracted after the prune that keeps one has decided, nothing is left."""
+    root, programs = root_with(range(1, 4)), {"retract": retraction(step), "prune": pruning(keep)}
+    Explorer(root, programs, the_end_is_in_order(root, programs)).run()
+
+
 def test_a_retract_of_the_latest_beside_a_prune_that_keeps_one_can_leave_nothing() -> None:
-    """retract.1, prune.1: as if it had come after the prune. Keep two while you take the latest back."""
+    """retract.1, prune.1: as if it had come after the prune (retract.2)."""
     programs = {"retract only": retracting_only(3), "prune": pruning(1)}
     with pytest.raises(CounterExample, match="the newest publication is lost: epoch 1 step 2"):
         LATEST_TAKEN_BACK._replace(programs=programs).explorer().run()
+
+
+@pytest.mark.parametrize("retraction", [retracting, retracting_only])
+def test_an_empty_log_that_no_actor_reports_is_found_out(
+    retraction: Callable[[int], Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """retract.2"""
+    monkeypatch.setattr(FakeReport, "nothing_left", lambda _self: None)
+    root, programs = root_with(range(1, 4)), {"retract": retraction(3), "prune": pruning(1)}
+    with pytest.raises(CounterExample, match="no publication is left, and no actor says so"):
+        Explorer(root, programs, the_end_is_in_order(root, programs)).run()
+
+
+@pytest.mark.parametrize(
+    ("keep", "harm"), [(1, "the newest publication is lost"), (2, "gone without a prune that began afterwards")]
+)
+def test_two_prunes_beside_an_old_save_that_is_published_again_are_the_known_exception(keep: int, harm: str) -> None:
+    """race.3"""
+    programs = {"prune-1": pruning(1), "prune-2": pruning(keep), "publish": publishing(2, 1)}
+    with pytest.raises(CounterExample, match=harm):
+        OLD_SAVE._replace(programs=programs).explorer().run()
+
+
+def test_a_killed_retraction_that_no_prune_finishes_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """retract.1"""
+    monkeypatch.setattr(prune_module._Prune, "_retracted", lambda *_: set())
+    # A root of its own: the checks remember what they found.
+    scope = Scope(root_with(range(7, 10)), {"retract": retracting(9), "prune": pruning(2)}, retracted=9)
+    with pytest.raises(CounterExample, match="one more prune does not finish a retraction: epoch 1 step 9"):
+        scope.explorer().run()
 
 
 def test_a_prune_that_drops_the_record_of_an_entry_in_the_log_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

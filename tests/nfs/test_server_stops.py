@@ -110,7 +110,6 @@ def watching(node: Node, interval: str) -> subprocess.Popen[bytes]:
     return watch
 
 
-@pytest.mark.xfail(reason="nfs.5 is to come")
 def test_a_watch_in_a_hung_scan_is_ended_by_a_second_signal(server: Server, hard: Node) -> None:
     """nfs.5."""
     watch = watching(hard, "200ms")
@@ -126,7 +125,6 @@ def test_a_watch_in_a_hung_scan_is_ended_by_a_second_signal(server: Server, hard
     watch.communicate()
 
 
-@pytest.mark.xfail(reason="nfs.5 is to come")
 def test_the_last_scan_of_a_watch_that_hangs_runs_out_of_time(server: Server, hard: Node) -> None:
     """nfs.5: the last scan's time counts from the first signal, also where a scan is under way."""
     watch = watching(hard, "200ms")

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from tests.power.test_power_loss import publish, watch
+from tests.power.test_power_loss import prune, publish, watch
 from tests.support.power import ERR, OUT, Laboratory, Recording, filesystem, words_on
 from tests.support.power_trees import entry, published, save_files
 from tests.support.strict_calls import Fault
@@ -15,6 +15,7 @@ from tests.support.strict_model import Model
 pytestmark = pytest.mark.power
 
 FOREVER = 1 << 30
+RETRYING = b" failed, retrying for up to "
 SYNCED = {"the entry": entry(1), "the log": b"pub", "the root": b"root"}
 
 
@@ -61,15 +62,66 @@ def test_a_taken_name_that_is_refused_otherwise_is_taken(laboratory: Laboratory)
 
 
 PASSING = [errno.ESTALE, errno.ETIMEDOUT, errno.EIO, errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE]
+STATE = b"trainer_state.json"
+# What a scan does besides creating the entry.
+LOOKS = {
+    "the saves are listed": ("opendir", b"a"),
+    "the names of the saves come": ("readdir", b"a"),
+    "the marker is looked for": ("getattr", STATE),
+    "the marker is opened": ("open", STATE),
+    "the marker is read": ("read", STATE),
+    "the save is looked at": ("opendir", b"checkpoint-1"),
+    "the log is listed": ("opendir", b"pub"),
+}
 
 
 @pytest.mark.parametrize("number", PASSING, ids=errno.errorcode.get)
-def test_a_watch_tries_again_what_passes(laboratory: Laboratory, number: int) -> None:
-    """nfs.6: the folder of the saves cannot be listed for a moment."""
-    fault = Fault("opendir", b"a", number, 3)
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_a_watch_tries_again_what_passes(laboratory: Laboratory, look: tuple[str, bytes], number: int) -> None:
+    """nfs.6"""
+    before = filesystem(save_files(1), save_files(2), published(2))
+    until = b"published " + entry(1)
+    recording = laboratory.record_watch(before, *watch(laboratory), until=until, faults=[Fault(*look, number, 3)])
+    assert recording.statuses == (0,)
+    # What is stale is looked up afresh first (nfs.2).
+    assert number == errno.ESTALE or RETRYING in words(recording)[1]
+
+
+@pytest.mark.parametrize("number", [number for number in PASSING if number != errno.EIO], ids=errno.errorcode.get)
+@pytest.mark.parametrize("call", ["create", "mkdir"])
+def test_a_watch_tries_to_create_again_what_passes(laboratory: Laboratory, call: str, number: int) -> None:
+    """nfs.6"""
+    fault = Fault(call, entry(1) if call == "create" else b"pub", number, 3)
     until = b"published " + entry(1)
     recording = laboratory.record_watch(one_save(), *watch(laboratory), until=until, faults=[fault])
     assert recording.statuses == (0,)
+    assert RETRYING in words(recording)[1]
+
+
+@pytest.mark.parametrize("number", PASSING, ids=errno.errorcode.get)
+def test_a_fault_that_does_not_pass_ends_the_last_scan_in_time(laboratory: Laboratory, number: int) -> None:
+    """nfs.6, nfs.5: its message names what failed, and the limit that was set."""
+    words_ = [*watch(laboratory), "-timeout", "1s"]
+    fault = Fault("opendir", b"a", number, FOREVER)
+    recording = laboratory.record_watch(one_save(), *words_, until=RETRYING, faults=[fault])
+    assert recording.statuses == (1,)
+    out, err = words(recording)
+    assert out == b""
+    assert b"list exec/a/: out of time (-timeout 1s): " in err
+
+
+@pytest.mark.parametrize("number", PASSING, ids=errno.errorcode.get)
+@pytest.mark.parametrize("verb", ["publish", "prune", "resolve"])
+def test_other_verbs_try_again_what_is_stale(laboratory: Laboratory, verb: str, number: int) -> None:
+    """nfs.6: and nothing else."""
+    lines = {
+        "publish": publish(laboratory, 1),
+        "prune": prune(laboratory),
+        "resolve": ["resolve", "-checkpoint", laboratory.root],
+    }
+    before = filesystem(save_files(1), save_files(2), published(2))
+    recording = laboratory.record(before, *lines[verb], faults=[Fault("opendir", b"pub", number, 3)])
+    assert recording.statuses == (0 if number == errno.ESTALE else 1,)
 
 
 def test_a_sync_that_failed_is_not_tried_again(laboratory: Laboratory) -> None:
@@ -77,3 +129,11 @@ def test_a_sync_that_failed_is_not_tried_again(laboratory: Laboratory) -> None:
     fault = Fault("fsync", b"pub", errno.EIO, 1)
     recording = laboratory.record(one_save(), *publish(laboratory, 1), faults=[fault])
     assert recording.statuses == (1,)
+
+
+@pytest.mark.parametrize("name", [STATE, b"pub", b"root"])
+def test_a_sync_that_failed_ends_a_watch(laboratory: Laboratory, name: bytes) -> None:
+    """nfs.6, data.3: it is not taken for a fault that passes."""
+    recording = laboratory.record(one_save(), *watch(laboratory), faults=[Fault("fsync", name, errno.EIO, 1)])
+    assert recording.statuses == (1,)
+    assert words(recording)[0] == b""

@@ -15,7 +15,7 @@ from publish.domain.errors import (
     StoreFault,
     SymlinkInPath,
 )
-from publish.domain.ports import FilesPage, LoggedName, LogPage, Namespace, Page, Removal, SavedFile
+from publish.domain.ports import DatedName, DatedPage, FilesPage, Namespace, Page, Removal, SavedFile
 
 NAME_LIMIT = 255
 
@@ -39,9 +39,9 @@ class FakeStore:
     def list_entries(self, namespace: Namespace, token: str | None) -> Page:
         return self._page(sorted(self.areas[namespace]), token)
 
-    def list_log(self, token: str | None) -> LogPage:
-        page = self.list_entries(Namespace.PUB, token)
-        return LogPage([LoggedName(name, self.times.get(name, 0.0)) for name in page.names], page.next_token)
+    def list_dated(self, namespace: Namespace, token: str | None) -> DatedPage:
+        page = self.list_entries(namespace, token)
+        return DatedPage([DatedName(name, self.times.get(name, 0.0)) for name in page.names], page.next_token)
 
     def check_name_length(self, name: bytes) -> None:
         if len(name) > NAME_LIMIT:
@@ -209,11 +209,17 @@ class FakeReport:
     def removed_above(self, entry: Entry, highest: int) -> None:
         self.said.append(("removed above", (entry, highest)))
 
+    def nothing_left(self) -> None:
+        self.said.append(("nothing left", None))
+
     def removed(self, path: bytes) -> None:
         self.said.append(("removed", path))
 
     def left(self, path: bytes, link: bytes) -> None:
         self.said.append(("left", (path, link)))
+
+    def left_in_all(self, saves: int) -> None:
+        self.said.append(("left in all", saves))
 
     def failed(self, path: bytes, fault: PublishError) -> None:
         self.said.append(("failed", path))

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import TypeVar
 
 from publish.domain.errors import AlreadyExists, Conflict, CredentialsRejected, NotApplied, OutcomeUnknown, StoreFault
-from publish.domain.ports import FilesPage, LogPage, Namespace, Page, Removal, Store
+from publish.domain.ports import DatedPage, FilesPage, Namespace, Page, Removal, Store
 
 T = TypeVar("T")
 
@@ -53,8 +53,8 @@ class FaultyStore:
     def list_files(self, path: bytes, token: str | None) -> FilesPage:
         return self._do(self._next(), lambda: self._inner.list_files(path, token))
 
-    def list_log(self, token: str | None) -> LogPage:
-        return self._do(self._next(), lambda: self._inner.list_log(token))
+    def list_dated(self, namespace: Namespace, token: str | None) -> DatedPage:
+        return self._do(self._next(), lambda: self._inner.list_dated(namespace, token))
 
     def check_name_length(self, name: bytes) -> None:
         self._inner.check_name_length(name)

@@ -110,11 +110,17 @@ def fill(pipe: int) -> None:
 
 
 def until_it_waits_to_write(pid: int) -> None:
-    """Returns when the process waits in a write to its stdout (proc(5); 1 is write(2) on x86, 64 on ARM)."""
-    while True:
-        words = Path(f"/proc/{pid}/syscall").read_text().split()
-        if words[0] in {"1", "64"} and words[1] == "0x1":
-            return
+    """Returns when a thread waits in a write to its stdout (proc(5); 1 is write(2) on x86, 64 on ARM)."""
+    while not any(_waits_to_write(call) for call in Path(f"/proc/{pid}/task").glob("*/syscall")):
+        pass
+
+
+def _waits_to_write(call: Path) -> bool:
+    try:
+        words = call.read_text().split()
+    except OSError:
+        return False  # the thread has ended
+    return words[0] in {"1", "64"} and words[1] == "0x1"
 
 
 def listens(pid: int) -> bool:

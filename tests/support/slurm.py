@@ -94,8 +94,15 @@ class Slurm:
         return job
 
     def start_again_now(self, number: str) -> None:
-        """Spares a requeued job the two minutes that Slurm keeps it waiting."""
+        """Spares a requeued job the two minutes that Slurm keeps it waiting.
+
+        Credentials bear whole seconds, and slurmd takes one of the second in which it revoked the
+        last one for revoked, too: the job would fail before it has started.
+        """
         self.wait(number, "the job to be back in the queue", lambda job: job["JobState"] == "PENDING")
+        revoked = int(time.time())
+        while int(time.time()) <= revoked:
+            time.sleep(0.05)
         self.ask("scontrol", "update", f"jobid={number}", "StartTime=now")
         self.wait(number, "the job to run again", lambda job: job["JobState"] == "RUNNING")
 
@@ -130,8 +137,11 @@ def slurm() -> Iterator[Slurm]:
         stack.enter_context(daemon_running(cluster, "munged", "--foreground", "--force", *munge))
         until((folder / "munge" / "socket").exists, "munged")
         stack.enter_context(daemon_running(cluster, "slurmctld", "-D"))
+        (folder / "hosts").write_text(f"{Path('/etc/hosts').read_text()}\n127.0.0.1 {' '.join(NODES)}\n")
         for node in NODES:
-            stack.enter_context(daemon_running(cluster, "slurmd", "-D", "-N", node))
+            # The nodes' names lead to this machine, for their jobs alone.
+            resolving = ["unshare", "--mount", "sh", "-c", 'mount --bind hosts /etc/hosts && exec "$@"', "sh"]
+            stack.enter_context(daemon_running(cluster, *resolving, "slurmd", "-D", "-N", node, name=f"slurmd-{node}"))
         until(lambda: nodes_are_idle(cluster), "the nodes")
         stack.callback(end_all_jobs, cluster)
         yield cluster
@@ -141,8 +151,8 @@ MUNGE_FILES = {"socket": "socket", "key-file": "key", "pid-file": "pid", "log-fi
 
 
 @contextmanager
-def daemon_running(cluster: Slurm, *command: str) -> Iterator[None]:
-    with (cluster.folder / f"{command[0]}.log").open("wb") as log:
+def daemon_running(cluster: Slurm, *command: str, name: str = "") -> Iterator[None]:
+    with (cluster.folder / f"{name or command[0]}.log").open("wb") as log:
         process = subprocess.Popen(command, env=cluster.environment, stdout=log, stderr=log, cwd=cluster.folder)
     try:
         yield

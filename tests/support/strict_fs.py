@@ -6,8 +6,11 @@ It runs in a process of its own and serves one call at a time, so the order of t
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.strict_calls import Fault, Setup, Stop, serve
@@ -41,6 +44,16 @@ class StrictMount:
             raise TimeoutError("the strict filesystem does not answer")
         ops: list[Op] = self._ours.recv()
         return ops
+
+    @contextmanager
+    def stalled(self) -> Iterator[None]:
+        """Calls hang meanwhile, as on a server that does not answer."""
+        assert self._server.pid
+        os.kill(self._server.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self._server.pid, signal.SIGCONT)
 
     def close(self) -> None:
         """Unmounts."""

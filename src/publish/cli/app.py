@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 from publish import __version__
 from publish.cli import goflag, verbs
 from publish.cli.goflag import Flag, HelpRequested, boolean
@@ -96,8 +94,6 @@ def _help_or_version(name: str, arguments: Sequence[str], output: Output) -> int
 
 
 def _run(invocation: Invocation) -> int:
-    # Off during the imports (see __main__.py).
-    gc.enable()
     try:
         return invocation.verb.run(invocation)
     except UsageError:

@@ -169,7 +169,7 @@ def fresh_name() -> bytes:
 def _prepare_directory(invocation: Invocation, text: bytes, long_running: bool) -> Prepared:  # noqa: FBT001  (as Backend.prepare)
     root = parse_directory(text, _working_directory(text), _is_same_directory)
     # Mounts have time-outs of their own: only a watch's last scan is bounded by -timeout.
-    limit = invocation.line[TIMEOUT] if long_running else 0
+    limit = invocation.line[TIMEOUT] if long_running else None
     deadline = Deadline(invocation.started, limit, bounded=False)
     return Prepared(deadline, lambda: _open_directory(invocation, root, deadline, long_running=long_running))
 
@@ -192,7 +192,7 @@ def _open_directory(invocation: Invocation, root: PosixRoot, deadline: Deadline,
             on_retry=_log_retries(invocation, long_running=long_running),
             enter_step=deadline.enter_request,
         ),
-        Reporter(invocation.output, root),
+        Reporter(invocation.output, root, invocation.verb.name),
         _one_by_one,
         lambda path: root.locate(path, _working_directory(path), is_root),
     )
@@ -259,7 +259,7 @@ def _open_s3(
     return OpenRoot(
         root,
         retrying,
-        Reporter(output, root),
+        Reporter(output, root, invocation.verb.name),
         _in_parallel,
         lambda path: root.locate(path, b"/", lambda _: False),
         source,
@@ -313,7 +313,13 @@ def _source(item: SourceSpec, invocation: Invocation) -> Source:
     from publish.adapters.ca_bundle import system_ca_bundle
     from publish.adapters.vault import VaultSource
 
-    return VaultSource(item.name, item.location, ca_bundle=system_ca_bundle(), environment=invocation.env)
+    return VaultSource(
+        item.name,
+        item.location,
+        ca_bundle=system_ca_bundle(),
+        environment=invocation.env,
+        timeout=invocation.line[TIMEOUT],
+    )
 
 
 def _is_same_directory(one: bytes, other: bytes) -> bool:

@@ -9,43 +9,71 @@ from __future__ import annotations
 
 from time import monotonic
 
-from publish.cli import last_resort
+from publish.cli.last_resort import GRACE, LastResort
 from publish.domain.errors import CredentialsError, PublishError, TimedOut
 from publish.domain.light_typing import TypeVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable
+else:
+    import _signal as signal  # start-up: without the enums
 
 
 T = TypeVar("T")
+
+# Seconds.
+_LOOK = 0.2
+_FOREVER = float("inf")
 
 
 class Deadline:
     """The time that a verb or a scan has, and the step it is at, for the message when the time is over."""
 
-    def __init__(self, started: float, limit: float, *, bounded: bool = True) -> None:
+    def __init__(self, started: float, limit: float | None, *, bounded: bool = True) -> None:
         """`started` is a moment of `time.monotonic`; `limit` is `-timeout`; both in seconds.
 
+        `limit` None: there is none, and work runs on the thread that asks for it.
         `bounded`: whether the limit is in force from the start, or only after `bind`.
         """
         self._started = started
-        self._limit = limit
+        self._limit = _FOREVER if limit is None else limit
+        self._runs_in_place = limit is None
         self._bounded = bounded
+        self._bound_at: float | None = None
         self._step = "start"
         self._error: type[PublishError] = TimedOut
 
     def restart(self) -> None:
-        """Counts from now on."""
+        """Counts from now on; but all that is left after `bind` has the limit once."""
         self._started = monotonic()
 
     def bind(self) -> None:
-        """Puts the limit in force."""
-        self._bounded = True
+        """Gives the work under way and all that follows the limit, from now on. A second call changes nothing.
+
+        May be called in a signal handler.
+        """
+        if self._bound_at is None:
+            self._bound_at = monotonic()
+
+    @property
+    def started(self) -> float:
+        """The moment from which the limit counts."""
+        if self._bound_at is None:
+            return self._started
+        return min(self._started, self._bound_at) if self._bounded else self._bound_at
 
     def remaining(self) -> float:
         """Seconds that are left; negative once the time is over."""
-        return self._started + self._limit - monotonic()
+        if not self._bounded and self._bound_at is None:
+            return _FOREVER
+        return self.started + self._limit - monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time that `bind` has left is over."""
+        return self._bound_at is not None and self.remaining() <= 0
 
     def enter_request(self, step: str) -> None:
         """The work sends a request to the store."""
@@ -61,7 +89,7 @@ class Deadline:
         Signal handlers run meanwhile. On the main thread a last resort ends the process a little later, if nothing
         runs any more. `run` scans on another thread: what hangs there does not end COMMAND (run.5).
         """
-        if not self._bounded:
+        if self._runs_in_place:
             return work()
 
         import threading  # start-up: a verb on a directory needs none
@@ -77,14 +105,28 @@ class Deadline:
                 errors.append(error)
             ended.set()
 
-        remaining = min(max(self.remaining(), 0), threading.TIMEOUT_MAX)
-        is_main = threading.current_thread() is threading.main_thread()
-        resort = last_resort.LastResort(remaining + last_resort.GRACE) if is_main else None
+        resort = self._arm(None)
+        # The main thread takes every signal. The worker may still be ending when `run` starts COMMAND: the kernel would
+        # hand it the SIGCHLD that the main thread is about to wait for, and there it would be lost.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         threading.Thread(target=run, daemon=True).start()
-        if not ended.wait(remaining):
-            raise self._error(f"{self._step}: out of time (-timeout {self._limit:g}s)")
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        # A signal handler may bind the deadline meanwhile, and cannot wake the thread that it runs on.
+        while not ended.wait(min(max(self.remaining(), 0), _LOOK)):
+            if self.remaining() <= 0:
+                raise self._error(f"{self._step}: out of time (-timeout {self._limit:g}s)")
+            resort = self._arm(resort)
         if resort is not None:
             resort.disarm()
         for error in errors:
             raise error
         return results[0]
+
+    def _arm(self, armed: LastResort | None) -> LastResort | None:
+        """The last resort of the main thread, which alone can have one, once the time is bounded."""
+        import threading  # start-up, as above
+
+        bounded = self.remaining() < _FOREVER
+        if armed is not None or not bounded or threading.current_thread() is not threading.main_thread():
+            return armed
+        return LastResort(max(self.remaining(), 0) + GRACE)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from time import monotonic
 
-from publish.domain.entry import to_text
+from publish.cli.output import escape
+from publish.domain.entry import has_control_characters, to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,9 +26,11 @@ PROGRESS_INTERVAL = 0.1
 class Reporter:
     """The domain's Report for one verb on one root."""
 
-    def __init__(self, output: Output, root: Root) -> None:
+    def __init__(self, output: Output, root: Root, verb: str) -> None:
         self._output = output
         self._root = root
+        # Whatever other verb removes something does so by a prune.
+        self._remover = "retract" if verb == "retract" else "prune"
         self._began = monotonic()
         self._next = 0.0
 
@@ -49,7 +52,7 @@ class Reporter:
 
     def would_remove(self, path: bytes) -> None:
         """A prune would remove this save now."""
-        self._output.print_result(b"would remove " + self._root.render(path))
+        self._output.print_result(b"would remove " + self._printable(path))
 
     def kept(self, path: bytes, reasons: Sequence[str]) -> None:
         """A prune would keep this save."""
@@ -74,20 +77,28 @@ class Reporter:
 
     def stays(self, path: bytes, reason: str) -> None:
         """A save that was to be removed stays."""
-        self._output.log(f"left {to_text(self._root.render(path))} in place: {reason}")
+        self._output.log(f"{self._remover}: left {to_text(self._root.render(path))} in place: {reason}")
+
+    def nothing_left(self) -> None:
+        """The last publication is gone."""
+        self._output.log("warning: no publication is left, so the next execution starts from step 0")
 
     def removed(self, path: bytes) -> None:
         """A save existed and has been removed."""
-        self._output.print_result(b"removed " + self._root.render(path))
+        self._output.print_result(b"removed " + self._printable(path))
 
     def left(self, path: bytes, link: bytes) -> None:
         """A save was left in place because `link`, on its path, is a symbolic link."""
         save, symlink = to_text(self._root.render(path)), to_text(self._root.render(link))
-        self._output.log(f"prune: left {save} in place: {symlink} is a symbolic link")
+        self._output.log(f"{self._remover}: left {save} in place: {symlink} is a symbolic link")
+
+    def left_in_all(self, saves: int) -> None:
+        """Saves were left in place because of links."""
+        self._output.log(f"{self._remover}: symbolic links kept {saves} saves in place, so their space is not freed")
 
     def failed(self, path: bytes, fault: PublishError) -> None:
         """A save or an entry could not be removed."""
-        self._output.log(f"prune: cannot remove {to_text(self._root.render(path))}: {fault}")
+        self._output.log(f"{self._remover}: cannot remove {to_text(self._root.render(path))}: {fault}")
 
     def progress(self, done: int, total: int) -> None:
         """Shown during a long removal, on a terminal only (prune.9)."""
@@ -98,12 +109,17 @@ class Reporter:
             self._output.clear_progress()
         elif now >= self._next and (total > PROGRESS_MIN_SAVES or now - self._began > PROGRESS_MIN_SECONDS):
             self._next = now + PROGRESS_INTERVAL
-            self._output.show_progress(f"prune: {done}/{total} checkpoints")
+            self._output.show_progress(f"{self._remover}: {done}/{total} checkpoints")
 
     def _describe(self, entry: Entry) -> bytes:
         return b"%s (epoch %d, step %d, %s)" % (
             entry.name,
             entry.epoch,
             entry.step,
-            self._root.render(entry.path),
+            self._printable(entry.path),
         )
+
+    def _printable(self, path: bytes) -> bytes:
+        """A save as `resolve` prints it; escaped if it would not stay on its line (layout.8)."""
+        save = self._root.render(path)
+        return escape(to_text(save)) if has_control_characters(path) else save

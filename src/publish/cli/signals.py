@@ -8,6 +8,7 @@ import select
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+    from collections.abc import Callable
     from types import FrameType
 else:
     import _signal as signal  # start-up: without the enums
@@ -18,9 +19,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class StopSignal:
     """Whether a signal has asked to stop, and a wait that ends when one does."""
 
-    def __init__(self) -> None:
-        """Listens from now on, also for a SIGINT that was ignored: `kill -INT` is meant for this watch."""
+    def __init__(self, on_request: Callable[[], None] = lambda: None) -> None:
+        """Listens from now on, also for a SIGINT that was ignored: `kill -INT` is meant for this watch.
+
+        `on_request` is called in the handler of the first signal.
+        """
         self.requested = False
+        self._on_request = on_request
         self._wake_read, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
         # Python runs a handler between two of its own instructions. A signal may arrive just before a wait
@@ -28,10 +33,17 @@ class StopSignal:
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
-        for number in _SIGNALS:
-            _once(number)
         # The parent may have blocked them, and children inherit that.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+    def end_at_second(self) -> None:
+        """Lets the kernel end the process at the second signal, whatever holds the interpreter's lock then.
+
+        Apart from the constructor, as it takes a few milliseconds: a watch starts without it.
+        """
+        if not self.requested:
+            for number in _SIGNALS:
+                _once(number)
 
     def wait(self, seconds: float) -> None:
         """Returns when `seconds`, which may be negative, have passed; at once when a stop is requested."""
@@ -42,6 +54,7 @@ class StopSignal:
         if self.requested:
             os._exit(128 + number)
         self.requested = True
+        self._on_request()
         for each in _SIGNALS:
             signal.signal(each, signal.SIG_DFL)
 

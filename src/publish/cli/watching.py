@@ -53,6 +53,10 @@ class Watching:
         self._tidy = tidy
         self._has_begun = False
 
+    def bind(self) -> None:
+        """The scan under way and the last one together have the time of one scan, from now on (nfs.5)."""
+        self._deadline.bind()
+
     def run(self, stop: Stop, reason: str, on_fault: Callable[[PublishError], None] | None = None) -> bool:
         """Scans until a stop is requested, and once more; returns whether the last scan was clean.
 
@@ -69,7 +73,7 @@ class Watching:
                     self._notes.failed(self._watcher.published)
                     raise
                 on_fault(fault)
-                if is_last:
+                if is_last or self._deadline.is_over:
                     return False
             else:
                 if is_last:
@@ -77,10 +81,8 @@ class Watching:
             stop.wait(began + self._interval - monotonic())
 
     def _scan(self, reason: str, *, is_last: bool) -> None:
-        if is_last:
-            self._deadline.bind()
         self._deadline.restart()
-        self._opened.store.restart()
+        self._opened.store.restart(self._deadline.started)
         if not self._has_begun:
             self._deadline.run(self._watcher.begin)
             self._has_begun = True

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from publish.domain.entry import MAX_UINT64, Entry, to_text
 from publish.domain.errors import FormatError
 from publish.domain.light_typing import NamedTuple
-from publish.domain.listing import pages
+from publish.domain.listing import dated, pages
 from publish.domain.ports import Namespace, Store
 
 _NO_ENTRY = b"-"
@@ -76,11 +76,20 @@ def resumed_by_newest(store: Store, log: Collection[Entry]) -> Entry | None:
     return None
 
 
-def all_executions(store: Store) -> list[Execution]:
+class Begun(NamedTuple):
+    """An execution and when it began, in seconds since the epoch of Unix."""
+
+    execution: Execution
+    at: float
+
+
+def all_executions(store: Store) -> list[Begun]:
     """Every execution that has begun, the oldest first."""
-    attempts = pages(lambda token: store.list_entries(Namespace.BEGIN, token))
-    executions = (recorded(store, attempt) for attempt in attempts)
-    return sorted((one for one in executions if one is not None), key=lambda execution: execution.epoch)
+    attempts = dated(lambda token: store.list_dated(Namespace.BEGIN, token))
+    begun = ((recorded(store, attempt.name), attempt.created) for attempt in attempts)
+    return sorted(
+        (Begun(execution, at) for execution, at in begun if execution is not None), key=lambda one: one.execution.epoch
+    )
 
 
 def _parse_epoch_name(name: bytes) -> int:

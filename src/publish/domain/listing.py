@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator
 
 from publish.domain.entry import Entry, has_control_characters, to_text
 from publish.domain.errors import FormatError
-from publish.domain.ports import Namespace, Page, SavedFile, Store
+from publish.domain.ports import DatedName, DatedPage, Namespace, Page, SavedFile, Store
+
+# Seconds since the epoch of Unix (RFC 3339, section 5.6: a year has four digits).
+_YEAR_1, _END_OF_YEAR_9999 = -62_135_596_800.0, 253_402_300_799.0
 
 
 def pages(fetch: Callable[[str | None], Page]) -> Iterator[bytes]:
@@ -15,6 +18,21 @@ def pages(fetch: Callable[[str | None], Page]) -> Iterator[bytes]:
     while True:
         page = fetch(token)
         yield from page.names
+        token = page.next_token
+        if token is None:
+            return
+
+
+def dated(fetch: Callable[[str | None], DatedPage]) -> Iterator[DatedName]:
+    """The names on all pages, with their times. A time that RFC 3339 cannot write is moved to the nearest that it can.
+
+    A filesystem may hold any 64-bit number of seconds, and any program may have set it.
+    """
+    token: str | None = None
+    while True:
+        page = fetch(token)
+        for name, created in page.names:
+            yield DatedName(name, min(max(created, _YEAR_1), _END_OF_YEAR_9999))
         token = page.next_token
         if token is None:
             return

@@ -5,7 +5,8 @@ from __future__ import annotations
 from publish.domain.entry import Entry
 from publish.domain.errors import FormatError
 from publish.domain.light_typing import NamedTuple
-from publish.domain.ports import Store
+from publish.domain.listing import dated
+from publish.domain.ports import Namespace, Store
 
 
 class Publication(NamedTuple):
@@ -18,17 +19,11 @@ class Publication(NamedTuple):
 def read_log(store: Store) -> list[Publication]:
     """Every publication, the latest last (layout.6). Raises FormatError for names that are no entries."""
     log, unrecognised = [], []
-    token: str | None = None
-    while True:
-        page = store.list_log(token)
-        for name, created in page.names:
-            try:
-                log.append(Publication(Entry.parse(name), created))
-            except FormatError as fault:
-                unrecognised.append(str(fault))
-        token = page.next_token
-        if token is None:
-            break
+    for name, created in dated(lambda token: store.list_dated(Namespace.PUB, token)):
+        try:
+            log.append(Publication(Entry.parse(name), created))
+        except FormatError as fault:
+            unrecognised.append(str(fault))
     if unrecognised:
         first, *more = (FormatError(f"pub/: {fault}") for fault in sorted(unrecognised))
         first.more = more

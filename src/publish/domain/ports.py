@@ -35,18 +35,18 @@ class Page(NamedTuple):
     next_token: str | None
 
 
-class LoggedName(NamedTuple):
-    """A name in `pub/` and when it was created."""
+class DatedName(NamedTuple):
+    """A name in a namespace and when it was created."""
 
     name: bytes
     created: float
     """In seconds since the epoch of Unix, by the clock of the store."""
 
 
-class LogPage(NamedTuple):
-    """Part of a listing of `pub/`, as `Page` is one of names."""
+class DatedPage(NamedTuple):
+    """Part of a listing with times, as `Page` is one of names."""
 
-    names: Sequence[LoggedName]
+    names: Sequence[DatedName]
     next_token: str | None
 
 
@@ -89,8 +89,8 @@ class Store(Protocol):
         and ConfigError (PermanentFault if only the store can tell) if the root does not exist.
         """
 
-    def list_log(self, token: str | None) -> LogPage:
-        """As `list_entries` of `pub/`, with the times."""
+    def list_dated(self, namespace: Namespace, token: str | None) -> DatedPage:
+        """As `list_entries`, with the times."""
 
     def check_name_length(self, name: bytes) -> None:
         """Raises ConfigError with the limit if an entry of this name is too long. Sends no request."""
@@ -254,11 +254,17 @@ class Report(Protocol):
     def stays(self, path: bytes, reason: str) -> None:
         """A save that was to be removed stays, for this reason."""
 
+    def nothing_left(self) -> None:
+        """The last publication is gone: the next execution starts from step 0."""
+
     def removed(self, path: bytes) -> None:
         """A save existed and has been removed."""
 
     def left(self, path: bytes, link: bytes) -> None:
         """A save was left in place because `link`, on its path, is a symbolic link."""
+
+    def left_in_all(self, saves: int) -> None:
+        """So many saves, 2 or more, were left because of links; each was reported before."""
 
     def failed(self, path: bytes, fault: PublishError) -> None:
         """A save or an entry (by its path below the root) could not be removed."""

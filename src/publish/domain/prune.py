@@ -13,7 +13,7 @@ from publish.domain.errors import FormatError
 from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import entries, printable_log
 from publish.domain.ports import Namespace, ParallelMap, Report, Store
-from publish.domain.removal import Remover
+from publish.domain.removal import RETRACTED, Remover
 from publish.domain.retention import Policy, Reason, RetentionResult, apply_retention, plan
 
 
@@ -48,6 +48,17 @@ def prune_dry_run(
     _Prune(store, report, policy, parallel, guards).explain()
 
 
+class _Decision(NamedTuple):
+    """The log and the removal records as they were read, and the log in three."""
+
+    log: set[Entry]
+    recorded: set[Entry]
+    kept: dict[Entry, list[Reason]]
+    removed: list[Entry]
+    retracted: set[Entry]
+    """What goes whatever the policy is."""
+
+
 class _Prune:
     def __init__(self, store: Store, report: Report, policy: Policy, parallel: ParallelMap, guards: Guards) -> None:
         self._store = store
@@ -58,16 +69,15 @@ class _Prune:
         self._remover = Remover(store, report, parallel)
 
     def run(self) -> bool:
-        # The log is read before the records: an entry in it that its publisher has to take back is on record by then.
-        log = set(printable_log(self._store))
-        recorded = set(entries(self._store, Namespace.PRUNE))
+        decided = self._decide()
+        log, recorded = decided.log, decided.recorded
         # A prune that was killed may have written its records without making them durable (data.6).
         self._store.sync_entries(Namespace.PRUNE, [record.name for record in sorted(recorded)])
-        removed = self._decide(log, recorded).removed
+        removed = [*decided.removed, *decided.retracted]
         recorded |= self._remover.record([entry for entry in _to_record(removed, log) if entry not in recorded])
         # Read again: an execution that began meanwhile holds what it resumed from (prune.12).
-        resumed = self._guards.resumed(log) if removed else None
-        removed = [entry for entry in removed if entry != resumed]
+        resumed = self._guards.resumed(log) if decided.removed else None
+        removed = [entry for entry in removed if entry != resumed or entry in decided.retracted]
         unrecorded = set(_to_record(removed, log)) - recorded
         going = [entry for entry in removed if entry not in unrecorded]
         if going:
@@ -77,17 +87,19 @@ class _Prune:
             self._store.sync_entries(Namespace.PUB, ())
         # Read again: a publication that was made meanwhile protects its save (prune.2).
         remaining = set(entries(self._store, Namespace.PUB))
+        if going and not remaining:
+            # What was to stay was retracted meanwhile.
+            self._report.nothing_left()
         self._remover.remove_saves(plan(recorded, remaining, self._store.real_path), remaining)
-        self._warn(removed, remaining)
+        self._warn(decided.removed, remaining)
         return self._remover.all_gone
 
     def explain(self) -> None:
-        log = set(printable_log(self._store))
-        recorded = set(entries(self._store, Namespace.PRUNE))
-        kept, removed = self._decide(log, recorded)
+        decided = self._decide()
+        kept = decided.kept
         for entry, reasons in kept.items():
             self._report.kept(entry.path, [self._wording(reason) for reason in reasons])
-        removals = [*removed, *(record for record in recorded if record not in kept)]
+        removals = {*decided.removed, *decided.retracted, *(decided.recorded - kept.keys())}
         for removal in plan(removals, kept, self._store.real_path):
             stays = removal.stays
             if stays is None and self._store.real_path(removal.path) not in (removal.path, None):
@@ -96,9 +108,28 @@ class _Prune:
                 self._report.kept(removal.path, [self._wording(stays)])
             elif self._store.save_exists(removal.path):
                 self._report.would_remove(removal.path)
-        self._warn(removed, set(kept))
+        self._warn(decided.removed, set(kept))
 
-    def _decide(self, log: Collection[Entry], recorded: Collection[Entry]) -> RetentionResult:
+    def _decide(self) -> _Decision:
+        """Decides on what the store holds now, also if verifying saves took a while and something was retracted."""
+        while True:
+            # The log comes first: an entry in it that its publisher has to take back is on record by then.
+            log = set(printable_log(self._store))
+            recorded = set(entries(self._store, Namespace.PRUNE))
+            retracted = self._retracted(log, recorded)
+            kept, removed = self._apply(log - retracted, recorded)
+            if self._guards.is_whole is None or kept.keys() <= set(entries(self._store, Namespace.PUB)):
+                return _Decision(log, recorded, kept, removed, retracted)
+
+    def _retracted(self, log: Collection[Entry], recorded: Iterable[Entry]) -> set[Entry]:
+        """The entries whose path a `retract -delete` that was killed, or is under way, has on record."""
+        paths = {entry.path for entry in log}
+        doubtful = [record for record in recorded if record.path in paths]
+        contents = self._parallel(lambda record: self._store.read_record(Namespace.PRUNE, record.name), doubtful)
+        withdrawn = {record.path for record, content in zip(doubtful, contents, strict=True) if content == RETRACTED}
+        return {entry for entry in log if entry.path in withdrawn}
+
+    def _apply(self, log: Collection[Entry], recorded: Collection[Entry]) -> RetentionResult:
         is_whole = self._guards.is_whole
         whole: list[Entry] = []
 

@@ -13,6 +13,9 @@ from publish.domain.errors import AlreadyExists, PermanentFault, StoreFault, Sym
 from publish.domain.ports import Namespace, ParallelMap, Report, Store
 from publish.domain.retention import PlannedRemoval
 
+RETRACTED = b"retract\n"
+"""The content of a removal record of `retract -delete`: the entry goes, whatever prune would keep (retract.1)."""
+
 # One request removes at most this many names (AWS, DeleteObjects).
 _BATCH_SIZE = 1000
 
@@ -27,19 +30,20 @@ class Remover:
         self.all_gone = True
         """Whether everything that had to go is gone."""
 
-    def record(self, removed: list[Entry]) -> set[Entry]:
+    def record(self, removed: list[Entry], content: bytes = b"") -> set[Entry]:
         """Writes removal records before the removals begin; returns the entries that have one."""
         recorded = set()
-        for entry, fault in zip(removed, self._parallel(self._record_one, removed), strict=True):
+        outcomes = self._parallel(lambda entry: self._record_one(entry, content), removed)
+        for entry, fault in zip(removed, outcomes, strict=True):
             if fault is None:
                 recorded.add(entry)
             else:
                 self._report_failure(_in_pub(entry.name), fault)
         return recorded
 
-    def _record_one(self, entry: Entry) -> PermanentFault | None:
+    def _record_one(self, entry: Entry, content: bytes) -> PermanentFault | None:
         try:
-            self._store.create(Namespace.PRUNE, entry.name)
+            self._store.create(Namespace.PRUNE, entry.name, content)
         except AlreadyExists:
             return None
         except PermanentFault as fault:
@@ -58,7 +62,7 @@ class Remover:
         settled = [entry for removal in planned if removal.stays for entry in removal.records]
         self._drop_records(entry for entry in settled if entry not in remaining)
         going = [removal for removal in planned if not removal.stays]
-        done = 0
+        done = left = 0
         if going:
             self._report.progress(done, len(going))
         for _, level in groupby(going, key=lambda removal: removal.path.count(b"/")):
@@ -67,9 +71,12 @@ class Remover:
             for removal, outcome in zip(same_depth, self._parallel(self._remove_save, same_depth), strict=True):
                 if self._report_outcome(removal, outcome):
                     gone += removal.records
+                left += isinstance(outcome, SymlinkInPath)
                 done += 1
                 self._report.progress(done, len(going))
             self._drop_records(gone)
+        if left > 1:
+            self._report.left_in_all(left)
 
     def _report_outcome(self, removal: PlannedRemoval, outcome: bool | SymlinkInPath | PermanentFault) -> bool:  # noqa: FBT001  (a result, handed on)
         """Returns whether the record can be dropped."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from publish.domain.entry import to_text
 from publish.domain.errors import AlreadyExists, Conflict, CredentialsRejected, OutcomeUnknown, StoreFault, TimedOut
 from publish.domain.light_typing import TypeVar
-from publish.domain.ports import Clock, FilesPage, LogPage, Namespace, Page, Random, Removal, Store
+from publish.domain.ports import Clock, DatedPage, FilesPage, Namespace, Page, Random, Removal, Store
 from publish.domain.retry import Attempts, RetryLimits, next_wait
 
 T = TypeVar("T")
@@ -49,9 +49,9 @@ class RetryingStore:
         self._enter_step = enter_step
         self._failing = False
 
-    def restart(self) -> None:
-        """Counts `limits.total` from now on: each scan of a watch has its own time."""
-        self._started = self._clock.now()
+    def restart(self, started: float) -> None:
+        """Counts `limits.total` from this time of the clock on: each scan of a watch has its own."""
+        self._started = started
 
     def retry(self, step: str, request: Callable[[], T]) -> T:
         """What `request` returns in the end; it may be called several times. `step` names it in errors."""
@@ -100,9 +100,10 @@ class RetryingStore:
         step = f"list {to_text(namespace.value)}/"
         return self.retry(step, lambda: self._store.list_entries(namespace, token))
 
-    def list_log(self, token: str | None) -> LogPage:
-        """`Store.list_log`, retried."""
-        return self.retry("list pub/", lambda: self._store.list_log(token))
+    def list_dated(self, namespace: Namespace, token: str | None) -> DatedPage:
+        """`Store.list_dated`, retried."""
+        step = f"list {to_text(namespace.value)}/"
+        return self.retry(step, lambda: self._store.list_dated(namespace, token))
 
     def check_name_length(self, name: bytes) -> None:
         """`Store.check_name_length`."""

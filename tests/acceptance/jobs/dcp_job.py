@@ -1,6 +1,6 @@
 """A training job with torch's real distributed checkpoints: several processes, sharded weights, gloo on the CPU.
 
-Runs in the environment that has torch, not in that of the tests. Without `RANK` it starts its ranks.
+Runs in the environment that has torch, not in that of the tests. It starts its ranks, unless torchrun does.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import subprocess
 import sys
 import tempfile
+import time
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -23,6 +24,7 @@ from torch.distributed.checkpoint.stateful import Stateful
 from torch.distributed.fsdp import fully_shard
 
 RANKS = 2
+Process = get_context("fork").Process
 
 
 class Job(Stateful):
@@ -57,20 +59,30 @@ def main() -> None:
     parser.add_argument("--saves", required=True)
     parser.add_argument("--resume", default="")
     parser.add_argument("--until", type=int, required=True)
+    parser.add_argument("--pace", type=float, default=0, help="seconds a step takes")
     parser.add_argument("--die-in-save", type=int)
     parser.add_argument("--publish-to", help="the checkpoint root, to publish from inside")
     parser.add_argument("--epoch", type=int)
     wanted = parser.parse_args()
-    if "RANK" not in os.environ:
-        start_ranks()
+    if "RANK" in os.environ:
+        train(wanted, "env://", int(os.environ["RANK"]))
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+        start_ranks(wanted, f"file://{folder}/meet")
+
+
+def train(wanted: argparse.Namespace, meeting: str, rank: int) -> NoReturn:
+    """What one rank does."""
     if wanted.die_in_save is not None:
         die_in_save(f"step-{wanted.die_in_save}")
-
-    dist.init_process_group("gloo", init_method=os.environ["MEET"], rank=int(os.environ["RANK"]), world_size=RANKS)
+    dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=RANKS)
     job = Job()
     if wanted.resume:
         dcp.load({"job": job}, checkpoint_id=wanted.resume)
+    if dist.get_rank() == 0:
+        print(f"starts at step {job.step}", flush=True)
     while job.step < wanted.until:
+        time.sleep(wanted.pace)
         job.train()
         if job.step % 5 == 0:
             if wanted.publish_to:
@@ -87,20 +99,21 @@ def main() -> None:
     os._exit(0)
 
 
-def start_ranks() -> None:
-    """Runs this script once per rank and ends as they do; when one dies the others are killed, as a launcher does."""
-    with tempfile.TemporaryDirectory() as folder:
-        meet = {"MEET": f"file://{folder}/meet", "GLOO_SOCKET_IFNAME": "lo"}
-        ranks = [
-            subprocess.Popen([sys.executable, *sys.argv], env=os.environ | meet | {"RANK": str(rank)})
-            for rank in range(RANKS)
-        ]
-        statuses = []
-        for rank in ranks:
-            statuses.append(rank.wait())
-            if statuses[-1]:
-                for other in ranks:
-                    other.kill()
+def start_ranks(wanted: argparse.Namespace, meeting: str) -> NoReturn:
+    """Forks a process per rank and ends as they do; when one dies the others are killed, as a launcher does.
+
+    Forked and not started anew, because each import of torch takes seconds.
+    """
+    ranks = [Process(target=train, args=(wanted, meeting, rank)) for rank in range(RANKS)]
+    for rank in ranks:
+        rank.start()
+    statuses = []
+    for rank in ranks:
+        rank.join()
+        statuses.append(rank.exitcode)
+        if statuses[-1]:
+            for other in ranks:
+                other.kill()
     failed = next((status for status in statuses if status), 0)
     if failed < 0:
         os.kill(os.getpid(), -failed)

@@ -17,7 +17,7 @@ export PUBLISH_TEST_NFS=v3=/a3:/b3,v4.2=/a4:/b4,v3-actimeo-60=/a3:/c3 PUBLISH_TE
 
 failed=0
 tests() {
-  python3 -m pytest -q -p no:cacheprovider -p no:xdist -p no:cov -o addopts= --import-mode=importlib --timeout 900 -rfExX \
+  python3 -m pytest -q -p no:cacheprovider -p no:xdist -p no:cov -o addopts= --import-mode=importlib --timeout 900 --durations 8 -rfExX \
     "$@" || failed=1
 }
 

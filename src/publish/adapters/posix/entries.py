@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from publish.adapters.posix.areas import existing, made, reading
 from publish.adapters.posix.creation import make_empty, make_with_content
-from publish.adapters.posix.faults import NOT_THERE, final, ignoring_absence
+from publish.adapters.posix.faults import ABSENT, NOT_THERE, final, ignoring_absence
 from publish.adapters.posix.fds import FILE_ITSELF, Fsync, held, opened
 from publish.adapters.posix.nfs import is_removed_but_open
 from publish.adapters.posix.root import Identity, Root, identity
@@ -78,7 +78,7 @@ class Entries:
                         raise self._not_regular(area, name)
                     content = os.read(file, _LONGEST_RECORD)
             except OSError as error:
-                if error.errno in NOT_THERE:
+                if error.errno in ABSENT:
                     return None
                 if error.errno in (errno.ELOOP, errno.ENXIO):
                     raise self._not_regular(area, name) from error

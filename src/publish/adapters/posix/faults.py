@@ -8,8 +8,10 @@ from contextlib import contextmanager
 
 from publish.domain.errors import NotApplied, OutcomeUnknown, PermanentFault, StoreFault
 
-# ESTALE: on NFS, what another node removed while it was looked at. ENAMETOOLONG: nothing can be there.
-NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.ENAMETOOLONG)
+# ENAMETOOLONG: nothing can be there.
+ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
+# ESTALE: on NFS, what another node removed while it was looked at.
+NOT_THERE = (*ABSENT, errno.ESTALE)
 
 TRANSIENT_ON_READ = frozenset(
     (errno.ESTALE, errno.ETIMEDOUT, errno.EIO, errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)

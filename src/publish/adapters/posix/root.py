@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 
-from publish.adapters.posix.faults import NOT_THERE, STALE, to_fault
+from publish.adapters.posix.faults import ABSENT, NOT_THERE, STALE, to_fault
 from publish.adapters.posix.fds import DIRECTORY, held
 from publish.domain.entry import to_text
 from publish.domain.errors import ConfigError
@@ -85,14 +85,14 @@ class Root:
         Nothing is there only when the folder that would hold it has been opened afresh and looked
         into again: before that, the absence may come from this node's cache (nfs.2).
         """
-        found = _unless_absent(act, path or b".", self.fd)
+        found = _unless(NOT_THERE, act, path or b".", self.fd)
         if found is not None:
             return found
         folder = self._fresh_parent(path)
         if folder is None:
             return None
         with held(folder):
-            return _unless_absent(act, os.path.basename(path) or b".", folder)
+            return _unless(ABSENT, act, os.path.basename(path) or b".", folder)
 
     def _fresh_parent(self, path: bytes) -> int | None:
         """The folder that would hold `path`, each folder on the way opened afresh; None if there is none."""
@@ -103,7 +103,7 @@ class Root:
                 try:
                     folder = os.open(component, DIRECTORY, dir_fd=folder)
                 except OSError as error:
-                    if error.errno in NOT_THERE:
+                    if error.errno in ABSENT:
                         return None
                     raise
         return folder
@@ -143,10 +143,10 @@ def _open(path: bytes) -> int:
         return os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
-def _unless_absent(act: Callable[[bytes, int], T], path: bytes, directory: int) -> T | None:
+def _unless(errnos: Collection[int], act: Callable[[bytes, int], T], path: bytes, directory: int) -> T | None:
     try:
         return act(path, directory)
     except OSError as error:
-        if error.errno in NOT_THERE:
+        if error.errno in errnos:
             return None
         raise

@@ -13,7 +13,7 @@ from publish.adapters.posix.root import Root
 from publish.adapters.posix.saves import Saves, is_directory, is_file, version_of
 from publish.domain.entry import to_text
 from publish.domain.errors import ConfigError, StoreFault
-from publish.domain.ports import FilesPage, LoggedName, LogPage, Namespace, Page, Removal
+from publish.domain.ports import DatedName, DatedPage, FilesPage, Namespace, Page, Removal
 
 # limits.h; Linux filesystems, NFS, Lustre and GPFS all have this one, some stacked ones a lower one.
 _NAME_MAX = 255
@@ -55,11 +55,11 @@ class PosixStore:
             self._root.check()
             return Page(self._entries.names(namespace.value), None)
 
-    def list_log(self, token: str | None) -> LogPage:  # noqa: ARG002  (one page holds all)
+    def list_dated(self, namespace: Namespace, token: str | None) -> DatedPage:  # noqa: ARG002  (one page holds all)
         """The modification times of the entries, which are never written to."""
-        with self._answering("list", Namespace.PUB.value):
+        with self._answering("list", namespace.value):
             self._root.check()
-            return LogPage([LoggedName(*one) for one in self._entries.times(Namespace.PUB.value)], None)
+            return DatedPage([DatedName(*one) for one in self._entries.times(namespace.value)], None)
 
     def check_name_length(self, name: bytes) -> None:
         """NAME_MAX bounds the name; 255 leave 133 bytes to the path."""

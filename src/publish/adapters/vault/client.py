@@ -18,7 +18,7 @@ import requests
 from hvac.adapters import RawAdapter
 
 from publish.adapters._io import run_with_limit
-from publish.adapters.vault.errors import translate
+from publish.adapters.vault.errors import Timing, translate
 from publish.adapters.vault.responses import Response, json_body
 from publish.adapters.vault.transport import Sockets, Transport, http_session
 from publish.domain.errors import ConfigError, CredentialsError, SourceUnavailable
@@ -43,8 +43,13 @@ _CHUNK_SIZE = 64 * 1024
 class VaultClient:
     """A login, a read, and the revocation of the token."""
 
-    def __init__(self, location: VaultUrl, ca_bundle: str, redactor: Redactor, remaining: Callable[[], float]) -> None:
-        """`ca_bundle` is the path of the system's PEM bundle; `remaining` returns the seconds left for everything."""
+    def __init__(
+        self, location: VaultUrl, ca_bundle: str, redactor: Redactor, remaining: Callable[[], float], timeout: float
+    ) -> None:
+        """`ca_bundle` is the path of the system's PEM bundle; `remaining` returns the seconds left for everything.
+
+        `timeout` is what `-timeout` says, in seconds, for messages.
+        """
         self._location = location
         session, transport = http_session(location, ca_bundle)
         self._client = hvac.Client(
@@ -54,7 +59,9 @@ class VaultClient:
             cert=(),
             verify=True,
             namespace=location.namespace and location.namespace.encode(),
-            adapter=partial(_Adapter, redactor=redactor, remaining=remaining, transport=transport),
+            adapter=partial(
+                _Adapter, redactor=redactor, remaining=remaining, limit_as_set=timeout, transport=transport
+            ),
             session=session,
             proxies={},
             allow_redirects=False,
@@ -110,12 +117,14 @@ class _Adapter(RawAdapter):  # type: ignore[misc]  # hvac is untyped
         *,
         redactor: Redactor,
         remaining: Callable[[], float],
+        limit_as_set: float,
         transport: Transport,
         **kwargs: Any,  # noqa: ANN401  (hvac's)
     ) -> None:
         super().__init__(**kwargs)
         self._redactor = redactor
         self._remaining = remaining
+        self._limit_as_set = limit_as_set
         self._transport = transport
 
     def request(
@@ -151,7 +160,13 @@ class _Adapter(RawAdapter):  # type: ignore[misc]  # hvac is untyped
         budget = self._remaining()
         limit = min(self.max_seconds, budget, self.end - monotonic())
         if limit <= 0:
-            raise SourceUnavailable("cannot reach the server: no time left")
+            raise SourceUnavailable(
+                f"cannot reach the server: {self.step}: no time left of -timeout {self._limit_as_set:g}s"
+            )
+
+        def within(usual: float) -> str:
+            share = f" (its share of -timeout {self._limit_as_set:g}s)" if budget <= min(usual, limit) else ""
+            return f"{min(usual, limit):.3g}s{share}"
 
         sockets = Sockets()
 
@@ -162,14 +177,13 @@ class _Adapter(RawAdapter):  # type: ignore[misc]  # hvac is untyped
             except CredentialsError as fault:
                 return fault
             except Exception as error:  # noqa: BLE001  (translated here, since it may hold secrets)
-                return translate(error)
+                return translate(error, Timing(self.step, within(CONNECT_TIMEOUT), within(READ_TIMEOUT)))
 
         try:
             outcome = run_with_limit(send, limit)
         except TimeoutError:
-            whose = ", its share of -timeout" if limit == budget else ""
             outcome = SourceUnavailable(
-                f"cannot reach the server: no complete response to the {self.step} within {limit:.3g} s{whose}"
+                f"cannot reach the server: {self.step}: no complete response within {within(limit)}"
             )
         finally:
             # If it timed out, this ends the thread, which would otherwise read on for as long as the server likes.

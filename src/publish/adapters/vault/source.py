@@ -18,12 +18,18 @@ from publish.domain.vault_url import AppRoleAuth, KubernetesAuth, VaultUrl
 class VaultSource:
     """One item of `-creds`. A request takes at most 10 s to connect and 10 s for the response."""
 
-    def __init__(self, name: str, location: VaultUrl, *, ca_bundle: str, environment: Mapping[str, str]) -> None:
-        """`ca_bundle` is the path of the system's PEM bundle, `environment` holds the VAULT_* variables."""
+    def __init__(
+        self, name: str, location: VaultUrl, *, ca_bundle: str, environment: Mapping[str, str], timeout: float
+    ) -> None:
+        """`ca_bundle` is the path of the system's PEM bundle, `environment` holds the VAULT_* variables.
+
+        `timeout` is what `-timeout` says, in seconds, for messages.
+        """
         self.name = name
         self._location = location
         self._ca_bundle = ca_bundle
         self._environment = environment
+        self._timeout = timeout
 
     def read(self, budget: float) -> Credentials:
         """The secret's credentials, within `budget` seconds. Raises SourceUnavailable or CredentialsError."""
@@ -36,7 +42,9 @@ class VaultSource:
         # hvac and requests take a third of a second to import.
         from publish.adapters.vault.client import VaultClient  # noqa: PLC0415
 
-        client = VaultClient(self._location, self._ca_bundle, redactor, lambda: deadline - time.monotonic())
+        client = VaultClient(
+            self._location, self._ca_bundle, redactor, lambda: deadline - time.monotonic(), self._timeout
+        )
         token = parse_login(client.login(login_payload))
         redactor.add([token])
         client.set_token(token)

@@ -18,7 +18,7 @@ from publish.domain.log import Publication, read_log
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from publish.cli.backends import OpenRoot
-    from publish.domain.executions import Execution
+    from publish.domain.executions import Begun
 
 _MINUTE, _DAY = 60, 86400
 
@@ -32,7 +32,7 @@ def run(invocation: Invocation) -> int:
     line = invocation.line
     as_json, last, picture = line[JSON], line.get(LAST), line.get(SVG)
 
-    def read(opened: OpenRoot) -> tuple[OpenRoot, list[Publication], list[Execution]]:
+    def read(opened: OpenRoot) -> tuple[OpenRoot, list[Publication], list[Begun]]:
         return opened, read_log(opened.store), _executions(opened) if picture is not None else []
 
     opened, log, executions = backends.run(invocation, read)
@@ -46,7 +46,7 @@ def run(invocation: Invocation) -> int:
     return EXIT_OK
 
 
-def _executions(opened: OpenRoot) -> list[Execution]:
+def _executions(opened: OpenRoot) -> list[Begun]:
     from publish.domain.executions import all_executions
 
     return all_executions(opened.store)
@@ -74,22 +74,30 @@ def _json(opened: OpenRoot, publication: Publication, *, latest: bool) -> bytes:
 
 def _time(publication: Publication) -> str:
     """RFC 3339, in UTC."""
-    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(publication.created))
+    year, month, day, hour, minute, second = gmtime(publication.created)[:6]
+    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
 
 
-def _write_picture(file: bytes, log: list[Publication], executions: list[Execution]) -> None:
-    """Written to a temporary name and renamed, so that no reader sees half of it. Raises ConfigError."""
-    from publish.domain.timeline import draw
+def _write_picture(file: bytes, log: list[Publication], executions: list[Begun]) -> None:
+    """Written to a temporary name and renamed, so that no reader sees half of it. Raises ConfigError.
 
-    resumed = {
-        execution.epoch: (to_text(execution.attempt), execution.resume.step if execution.resume else None)
-        for execution in executions
+    A symbolic link stays one. A device or a pipe is refused, because the rename would put a file in its place.
+    """
+    from publish.domain.timeline import Start, draw
+
+    starts = {
+        execution.epoch: Start(to_text(execution.attempt), at, execution.resume.step if execution.resume else None)
+        for execution, at in executions
     }
-    temporary = b"%s.%d.tmp" % (file, os.getpid())
+    target = os.path.realpath(file)
+    temporary = b"%s.%s.tmp" % (target, os.urandom(8).hex().encode())
+    if os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)):
+        raise ConfigError(f"cannot write the picture (not a regular file): {to_text(file)}")
     try:
-        with open(temporary, "w", encoding="utf-8") as picture:
-            picture.write(draw(log, resumed, _label))
-        os.replace(temporary, file)
+        # Exclusively: in a folder that others can write to, the name may be a link of theirs.
+        with open(temporary, "x", encoding="utf-8") as picture:
+            picture.write(draw(log, starts, _label))
+        os.replace(temporary, target)
     except OSError as error:
         with suppress(OSError):
             os.unlink(temporary)

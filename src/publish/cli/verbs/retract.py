@@ -27,10 +27,11 @@ def run(invocation: Invocation) -> int:
             raise ConfigError(f"SAVE must be inside the root, not the root itself: {to_text(save)}")
         if delete:
             return retract_and_delete(opened.store, opened.reporter, below_root, opened.parallel)
-        retract(opened.store, opened.reporter, below_root)
+        if not retract(opened.store, opened.reporter, below_root):
+            return False
         invocation.output.log(
-            "retract: the save itself stays, and a watch that is started later publishes it again "
-            f"(-delete removes it): {to_text(opened.root.render(below_root))}"
+            "retract: the save itself is left alone (a prune that is running may have chosen it already), and a watch "
+            f"that is started later publishes it again (-delete removes it): {to_text(opened.root.render(below_root))}"
         )
         return True
 
@@ -43,8 +44,8 @@ VERB = Verb(
     "take back the publications of one save",
     (
         "Removes every publication of SAVE, a path or an s3:// URL under the root, so that resolve answers with what",
-        "is left. The save stays, unless -delete is given: then it goes too, as prune removes it, unless another",
-        "publication needs it or a symbolic link is on its path. If it is killed, run it again, or prune.",
+        "is left. The save is left alone, unless -delete is given: then it goes too, as prune removes it, unless",
+        "another publication needs it or a symbolic link is on its path. If it is killed, run it again, or prune.",
     ),
     (CHECKPOINT, DELETE, *S3_FLAGS),
     "publish retract -checkpoint /data/run-7 -delete /data/run-7/exec/try-4/checkpoint-900",

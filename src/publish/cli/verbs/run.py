@@ -107,6 +107,7 @@ class _Beside:
         """Waits for COMMAND and then for the last scan; returns the exit status."""
         threading.Thread(target=self._watch, daemon=True).start()
         status = self._supervisor.wait()
+        self._watching.bind()
         self._ended.set()
         limit = self._invocation.line[SCAN_TIMEOUT]
         LastResort(limit + 1 + GRACE)

@@ -108,11 +108,17 @@ def run(invocation: Invocation) -> int:
     saves = positional("SAVES", path, line.positionals[0]) if line.positionals else None
     attempt = b"" if saves else attempt_name(line)
 
-    stop = StopSignal()
     prepared = backends.prepare(invocation, long_running=True)
-    opened = prepared.deadline.run(prepared.open)
-    folder = _saves_folder(opened, saves) if saves else execution_folder(opened, attempt)
-    watch.on(opened, prepared.deadline, folder, epoch).run(stop, "stopped by a signal")
+    stop = StopSignal(prepared.deadline.bind)
+
+    def begin() -> Watching:
+        opened = prepared.open()
+        folder = _saves_folder(opened, saves) if saves else execution_folder(opened, attempt)
+        return watch.on(opened, prepared.deadline, folder, epoch)
+
+    watching = prepared.deadline.run(begin)
+    stop.end_at_second()
+    watching.run(stop, "stopped by a signal")
     return EXIT_OK
 
 

@@ -1,0 +1,113 @@
+"""The recipes of the troubleshooting page do what the page says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.program import PROGRAM, run
+
+PAGE = (Path(__file__).parents[2] / "docs/troubleshooting.md").read_text()
+
+
+def recipe(heading: str) -> str:
+    """The one shell block of a section."""
+    found = re.search(rf"^### {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert found, heading
+    (block,) = re.findall(r"^```sh\n(.*?)^```", found[1], re.MULTILINE | re.DOTALL)
+    return str(block)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Saves of the steps 100 to 500, each published."""
+    for step in range(100, 600, 100):
+        save = folder(tmp_path / "root", step)
+        save.mkdir(parents=True)
+        (save / "trainer_state.json").write_text(json.dumps({"global_step": step}))
+        assert run("publish", "-checkpoint", tmp_path / "root", "-epoch", "1", save, str(step)).status == 0
+    return tmp_path / "root"
+
+
+def folder(root: Path, step: int) -> Path:
+    return root / f"exec/a/checkpoint-{step}"
+
+
+def follow(heading: str, root: Path, save: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs a section's recipe as a user would type it, beside the root."""
+    commands = recipe(heading).replace("ROOT", str(root)).replace("SAVE", str(save))
+    return subprocess.run(
+        ["/bin/sh", "-c", commands],
+        cwd=root.parent,
+        env={"PATH": f"{Path(PROGRAM).parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_the_newest_save_is_broken_and_every_start_dies_on_it(root: Path) -> None:
+    """verify.1, retract.1"""
+    newest = folder(root, 500)
+    (newest / "model.safetensors").touch()
+    done = follow("The newest save is broken and every start dies on it", root, newest)
+    broken, retracted, resolved = done.stdout.splitlines()
+    assert broken.startswith(f"broken {newest}: model.safetensors: ")
+    assert retracted.startswith("retracted ")
+    assert resolved == str(folder(root, 400))
+    assert (done.returncode, newest.exists()) == (0, True)
+
+
+def test_i_want_to_go_back_to_step_300(root: Path) -> None:
+    """begin.6, log.1, run.2"""
+    (root.parent / "train.py").write_text("import os; print(os.environ['DISPATCH_RESUME'])")
+    done = follow("I want to go back to step 300", root, folder(root, 300))
+    *log, resumed = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert [line.split("  ")[2] for line in log] == [f"step {step}" for step in range(100, 600, 100)]
+    assert resumed == str(folder(root, 300))
+
+
+def test_what_would_prune_remove(root: Path) -> None:
+    """prune.10"""
+    before = sorted(root.rglob("*"))
+    done = follow("What would prune remove?", root)
+    assert done.stdout.splitlines() == [f"would remove {folder(root, step)}" for step in (100, 200)]
+    for step, why in ((300, "newest"), (400, "newest"), (500, "the latest publication")):
+        assert re.search(rf"would keep {folder(root, step)}: .*{why}", done.stderr)
+    assert sorted(root.rglob("*")) == before
+
+
+def test_the_disk_is_full(root: Path) -> None:
+    """prune.1: test_small_disk.py has the disk."""
+    done = follow("The disk is full", root)
+    assert sorted(done.stdout.splitlines()) == [f"removed {folder(root, step)}" for step in range(100, 500, 100)]
+    assert done.returncode == 0
+
+
+def test_a_kept_save_is_not_there(root: Path) -> None:
+    """verify.4, retract.1"""
+    (folder(root, 500) / "trainer_state.json").unlink()
+    folder(root, 500).rmdir()
+    assert "a kept save is not there" in run("prune", "-checkpoint", root, "-keep", "9").err.decode()
+    assert follow("`a kept save is not there`", root, folder(root, 500)).returncode == 0
+    assert run("resolve", "-checkpoint", root).out.decode() == f"{folder(root, 400)}\n"
+    assert run("prune", "-checkpoint", root, "-keep", "9").err == b""
+
+
+def test_the_save_is_being_removed_and_is_the_newest(root: Path) -> None:
+    """retract.1, prune.7: a prune was killed before those after it were taken back."""
+    (entry,) = [path.name for path in (root / "pub").iterdir() if "500" in path.name[21:41]]
+    records = root / ".publish/prune"
+    records.mkdir(parents=True)
+    (records / entry).touch()
+    assert "the save to resume from is being removed" in run("begin", "-checkpoint", root).err.decode()
+    assert follow("`the save is being removed (…)`", root, folder(root, 500)).returncode == 0
+    assert not folder(root, 500).exists()
+    assert f"DISPATCH_RESUME={folder(root, 400)}\n" in run("begin", "-checkpoint", root).out.decode()
