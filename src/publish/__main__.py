@@ -20,7 +20,7 @@ import sys
 
 # Only after this is anything else imported. Code comes from where publish is installed: not from the working directory,
 # nor from where PYTHONPATH says. Who calls `python -m publish` has let both in already, for what Python itself imports
-# at its start (docs/security.md).
+# at its start (env.3).
 _GIVEN = os.environ.get("PYTHONPATH", "").split(os.pathsep)
 _LIBRARY = os.path.dirname(os.__file__)
 sys.path[:] = [
@@ -63,10 +63,10 @@ def _restore_signals() -> None:
     blocked, perhaps for a moment of its own, is heard.
     """
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
-    # The kernel spares the first process of a container the default actions (pid_namespaces(7)).
     if os.getpid() == 1:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda number, _frame: os._exit(128 + number))
+        from publish.cli.first_process import leave_to_child  # start-up: only in a container
+
+        leave_to_child()
 
 
 def _reserve_std_fds() -> None:

@@ -63,6 +63,21 @@ def test_json_is_one_object_a_line(root: Path) -> None:
     assert [one["latest"] for one in objects] == [False, False, True]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(-(2**62), "0001-01-01T00:00:00Z"), (2**62, "9999-12-31T23:59:59Z"), (-1, "1969-12-31T23:59:59Z")],
+)
+def test_any_time_of_an_entry_is_written_as_rfc_3339(root: Path, tmp_path: Path, seconds: int, shown: str) -> None:
+    """log.1, log.2: on a filesystem that can hold it; others hold the nearest that they can."""
+    for entry in (root / "pub").iterdir():
+        os.utime(entry, (0, seconds))
+        held = entry.stat().st_mtime
+    result = run("log", "-checkpoint", root, "-n", "1", "-json", "-svg", tmp_path / "run.svg")
+    published_at = json.loads(result.out)["published_at"]
+    assert published_at == shown if held == seconds else datetime.fromisoformat(published_at).timestamp() == held
+    assert result.err == b""
+
+
 def test_nothing_published_is_nothing_printed(tmp_path: Path) -> None:
     """log.1, log.2: and an empty picture."""
     picture = tmp_path / "run.svg"

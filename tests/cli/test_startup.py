@@ -82,10 +82,9 @@ def test_a_watch_on_a_directory_imports_nothing_heavy_until_there_is_a_save(root
     (Path(root) / "exec" / "run").mkdir(parents=True)
     line = ("watch", "-checkpoint", root, "-framework", "hf", "-epoch", "1", "-attempt", "run")
     modules = imported(*line, child=UNTIL_IT_WATCHES)
-    assert modules & (HEAVY | {"publish.domain.prune", "publish.domain.completeness"}) == {
-        "publish.domain.frameworks",
-        "threading",
-    }
+    # Its scans run on a thread, so that a signal ends it whatever they hang in (nfs.5).
+    own = {"publish.domain.frameworks", "threading"}
+    assert modules & (HEAVY | {"publish.domain.prune", "publish.domain.completeness"}) == own
 
 
 def test_a_usage_error_imports_no_adapter() -> None:
@@ -108,7 +107,7 @@ def test_an_s3_store_is_reached_without_the_vault_client(tmp_path: Path) -> None
 
 
 def test_no_code_from_the_working_directory_or_pythonpath_runs(root: Path, tmp_path: Path) -> None:
-    """env.2: a job's folder may hold anything."""
+    """env.3: a job's folder may hold anything."""
     planted = tmp_path / "planted"
     planted.mkdir()
     for name in ("publish", "json", "re", "enum", "gc", "warnings", "base64", "select", "botocore"):

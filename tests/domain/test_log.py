@@ -50,6 +50,19 @@ def test_the_log_is_read_in_order_with_the_times_of_its_entries() -> None:
     assert read_log(retrying(store)) == [Publication(entry, float(entry.step)) for entry in sorted(made)]
 
 
+@pytest.mark.parametrize(("set_to", "read"), [(2.0**63, 253_402_300_799.0), (-(2.0**63), -62_135_596_800.0)])
+def test_a_time_that_cannot_be_written_is_moved_to_one_that_can(set_to: float, read: float) -> None:
+    """log.1, log.2: and the picture has few labels all the same."""
+    store = FakeStore()
+    made = [Entry.of(1, step, b"run/%d" % step) for step in (1, 2)]
+    store.areas[Namespace.PUB] = {entry.name for entry in made}
+    store.times = {made[0].name: set_to, made[1].name: 1.79e9}
+    log = read_log(retrying(store))
+    assert [one.created for one in log] == [read, 1.79e9]
+    times = parsed(draw(log, {}, show)).findall(f"{SVG}text[@text-anchor='middle']")
+    assert 0 < len(times) <= 6
+
+
 def test_an_unrecognised_name_is_an_error_that_names_it() -> None:
     """layout.4, log.1"""
     store = FakeStore()

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from publish.adapters.posix import PosixStore
+from publish.domain.wholeness import check_save
 from tests.support.recording import Operation, load, replay
 from tests.support.watched import WatchedFolder
 
@@ -21,6 +23,9 @@ RECORDED = [
     ("lightning_sharded", "lightning", ["epoch=0-step=5.ckpt", "epoch=0-step=10.ckpt"]),
     ("lightning_sharded", "dcp", ["epoch=0-step=5.ckpt", "epoch=0-step=10.ckpt"]),
     ("megatron", "megatron", ["iter_0000005", "iter_0000010"]),
+    ("verl", "verl", ["global_step_5", "global_step_10"]),
+    ("verl_sft", "verl", ["global_step_5", "global_step_10"]),
+    ("llamafactory", "llamafactory", ["checkpoint-5", "checkpoint-10"]),
     ("deepspeed", "openrlhf", ["global_step5", "global_step10"]),
     ("orbax", "orbax", ["5", "10"]),
     ("olmo", "olmo", ["step5", "step10"]),
@@ -32,7 +37,7 @@ RECORDED = [
 def test_a_real_save_is_published_with_its_last_operation_and_not_before(
     job: str, framework: str, saves: list[str], tmp_path: Path
 ) -> None:
-    """watch.1, watch.2: the recording is replayed, and the watch scans after every operation."""
+    """watch.1, watch.2, verify.6: the recording is replayed, and the watch scans after every operation."""
     check_replay(load(RECORDINGS / f"{job}.jsonl.gz"), framework, saves, tmp_path)
 
 
@@ -44,6 +49,8 @@ def check_replay(operations: list[Operation], framework: str, saves: list[str], 
             assert number >= last[save], f"{save} is published early, after {operation[:2]}"
     watched.scan()
     assert watched.published() == saves
+    for save in saves:
+        assert check_save(PosixStore(bytes(root)), b"saves/" + save.encode(), map).faults == []
 
 
 def _last_operation(operations: list[Operation], save: str) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from itertools import count
+from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -26,6 +28,40 @@ def test_many_entries_and_a_save_of_many_objects_are_removed_in_pages(saves: int
     # changed in pages; the executions and the kept save are looked for.
     pages = objects // 999 + 1
     assert len(job.wire.asked) <= 5 * saves + 3 * pages + 24
+
+
+def test_a_dry_run_only_reads(job: S3Job) -> None:
+    """prune.10: with credentials that may not write."""
+    for step in range(4):
+        job.save(step, "a", "b")
+    job.record(*range(4))
+    for method in ("PUT", "POST", "DELETE"):
+        job.wire.spoil_all(method, says(403, "AccessDenied"))
+    result = job.run("prune", "-keep", "1", "-keep-every", "2", "-dry-run")
+    assert (result.status, result.out.decode()) == (0, f"would remove {job.url(1)}\n")
+    assert list(result.notes) == [
+        f"prune: would keep {job.url(0)}: its step is a multiple of 2",
+        f"prune: would keep {job.url(2)}: its step is a multiple of 2",
+        f"prune: would keep {job.url(3)}: the latest publication, one of the 1 newest",
+    ]
+    # The log, the removal records, the epochs, and each save that stays or goes.
+    assert len(job.wire.asked) == 3 + 4
+
+
+def test_a_picture_costs_a_listing_and_a_read_for_each_execution_more(job: S3Job, tmp_path: Path) -> None:
+    """log.1, log.2"""
+    job.save(1)
+    job.record(1)
+    for attempt in ("try-1", "try-2"):
+        assert job.run("begin", "-attempt", attempt).status == 0
+    before = len(job.wire.asked)
+    assert job.run("log", "-svg", tmp_path / "run.svg").status == 0
+    assert len(job.wire.asked) - before == 1 + 1 + 2
+    assert job.run("begin", "-attempt", "a b+&<c>").status == 0
+    assert job.run("log", "-svg", tmp_path / "run.svg").status == 0
+    picture = " ".join(ET.parse(tmp_path / "run.svg").getroot().itertext())
+    assert "epoch 3, try-2" in picture
+    assert "epoch 4, a b+&<c>" in picture
 
 
 def test_a_store_without_batches_is_pruned_one_by_one(job: S3Job) -> None:

@@ -117,15 +117,16 @@ def hf_pre_emption() -> WrittenSave:
 
 
 def llamafactory() -> WrittenSave:
+    """The ranks do not wait for each other at the end: another one may still write its random state."""
     save = "checkpoint-7"
-    first = [
-        *to_json(f"{save}/metadata.json", global_step=7, epoch=0),
-        *file(f"{save}/model.safetensors", safetensors()),
-        *files(f"{save}/optimizer/optimizer.pt"),
-    ]
-    ranks = [files(f"{save}/dataloader/rank_{rank}.pt", f"{save}/rng_state_{rank}.pth") for rank in range(2)]
-    folders = folder(save, f"{save}/dataloader", f"{save}/optimizer")
-    return WrittenSave([folders, [first], ranks, [file(f"{save}/CHECKPOINT_COMPLETE", b"")]], [])
+    first = to_json(f"{save}/metadata.json", global_step=7, epoch=0)
+    parts = [*dcp(f"{save}/model"), *dcp(f"{save}/optimizer")]
+    ranks = [files(f"{save}/dataloader/rank_{rank}.pt") for rank in range(2)]
+    ranks[0] = files(f"{save}/scheduler.pt") + ranks[0] + files(f"{save}/rng_state/rank_0.pt")
+    folders = folder(save, *(f"{save}/{part}" for part in ("model", "optimizer", "dataloader", "rng_state")))
+    mark = file(f"{save}/CHECKPOINT_COMPLETE", b"")
+    late: Phase = [files(f"{save}/rng_state/rank_1.pt")]
+    return WrittenSave([folders, [first], *parts, ranks, [mark]], [late])
 
 
 def torch_dcp() -> WrittenSave:

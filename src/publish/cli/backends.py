@@ -23,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from publish.adapters.process_memory import DumpsForbidden
     from publish.cli.output import Output
     from publish.cli.verbs.common import Invocation
     from publish.domain.credentials import Credentials, Source, SourceSpec
@@ -54,10 +55,12 @@ class OpenRoot:
         locate: Callable[[bytes], bytes],
         source: str = "",
         probe: Callable[[], None] | None = None,
+        dumps: DumpsForbidden | None = None,
     ) -> None:
         """`locate` gives the path below the root of a save as the user wrote it, and raises ConfigError.
 
         `source` names the credential source that answered. `probe` raises what is wrong with the store.
+        `dumps`: what a child must not inherit.
         """
         self.root = root
         self.store = store
@@ -66,6 +69,14 @@ class OpenRoot:
         self.locate = locate
         self.source = source
         self._probe = probe
+        self._dumps = dumps
+
+    def start(self, start: Callable[[], T]) -> T:
+        """What `start` returns, which starts a child with the limits that publish was started with."""
+        if self._dumps is None:
+            return start()
+        with self._dumps.lifted():
+            return start()
 
     def probe(self) -> bytes:
         """Probes the store and describes what was probed. Raises PublishError."""
@@ -201,10 +212,10 @@ def _prepare_s3(invocation: Invocation, text: bytes, long_running: bool) -> Prep
 def _open_s3(
     invocation: Invocation, root: S3Root, items: Iterable[SourceSpec], deadline: Deadline, *, long_running: bool
 ) -> OpenRoot:
-    from publish.adapters.process_memory import forbid_dumps
+    from publish.adapters.process_memory import DumpsForbidden
     from publish.domain.credentials import resolve_credentials
 
-    forbid_dumps()
+    dumps = DumpsForbidden()
     line, output = invocation.line, invocation.output
 
     def resolve() -> tuple[str, Credentials]:
@@ -253,6 +264,7 @@ def _open_s3(
         lambda path: root.locate(path, b"/", lambda _: False),
         source,
         lambda: probe(retrying.retry, store, random, race),
+        dumps,
     )
 
 

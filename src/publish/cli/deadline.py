@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from time import monotonic
 
+from publish.cli.last_resort import GRACE, LastResort
 from publish.domain.errors import CredentialsError, PublishError, TimedOut
 from publish.domain.light_typing import TypeVar
 
@@ -85,7 +86,8 @@ class Deadline:
     def run(self, work: Callable[[], T]) -> T:
         """What `work` returns or raises. Raises TimedOut or CredentialsError, by its step, once the time is over.
 
-        Signal handlers run meanwhile.
+        Signal handlers run meanwhile. On the main thread a last resort ends the process a little later, if nothing
+        runs any more. `run` scans on another thread: what hangs there does not end COMMAND (run.5).
         """
         if self._runs_in_place:
             return work()
@@ -103,6 +105,7 @@ class Deadline:
                 errors.append(error)
             ended.set()
 
+        resort = self._arm(None)
         # The main thread takes every signal. The worker may still be ending when `run` starts COMMAND: the kernel would
         # hand it the SIGCHLD that the main thread is about to wait for, and there it would be lost.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -112,6 +115,18 @@ class Deadline:
         while not ended.wait(min(max(self.remaining(), 0), _LOOK)):
             if self.remaining() <= 0:
                 raise self._error(f"{self._step}: out of time (-timeout {self._limit:g}s)")
+            resort = self._arm(resort)
+        if resort is not None:
+            resort.disarm()
         for error in errors:
             raise error
         return results[0]
+
+    def _arm(self, armed: LastResort | None) -> LastResort | None:
+        """The last resort of the main thread, which alone can have one, once the time is bounded."""
+        import threading  # start-up, as above
+
+        bounded = self.remaining() < _FOREVER
+        if armed is not None or not bounded or threading.current_thread() is not threading.main_thread():
+            return armed
+        return LastResort(max(self.remaining(), 0) + GRACE)

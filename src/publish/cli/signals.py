@@ -36,18 +36,40 @@ class StopSignal:
         # The parent may have blocked them, and children inherit that.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
+    def end_at_second(self) -> None:
+        """Lets the kernel end the process at the second signal, whatever holds the interpreter's lock then.
+
+        Apart from the constructor, as it takes a few milliseconds: a watch starts without it.
+        """
+        if not self.requested:
+            for number in _SIGNALS:
+                _once(number)
+
     def wait(self, seconds: float) -> None:
         """Returns when `seconds`, which may be negative, have passed; at once when a stop is requested."""
         if not self.requested:
             select.select([self._wake_read], [], [], max(seconds, 0))
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        # The kernel does not apply default actions to a container's first process (pid_namespaces(7)).
         if self.requested:
             os._exit(128 + number)
         self.requested = True
         self._on_request()
-        # The kernel, not Python, ends the process at the second: a C call may hold the interpreter's lock.
-        if os.getpid() != 1:
-            for each in _SIGNALS:
-                signal.signal(each, signal.SIG_DFL)
+        for each in _SIGNALS:
+            signal.signal(each, signal.SIG_DFL)
+
+
+def _once(number: int) -> None:
+    """Keeps the handler for the first delivery; the kernel applies the default action to the next (SA_RESETHAND).
+
+    Python runs a handler only when it has the interpreter's lock, and a C call may hold that. musl has no such
+    function; there the second signal ends the watch only once the handler of the first has run.
+    """
+    try:
+        import ctypes
+
+        libc = ctypes.CDLL(None)
+        libc.signal.restype = ctypes.c_void_p
+        libc.sysv_signal(number, ctypes.c_void_p(libc.signal(number, None)))
+    except (ImportError, AttributeError):
+        return

@@ -11,6 +11,8 @@ import os
 import signal
 from time import monotonic
 
+from publish.cli.first_process import SI_KERNEL
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,9 +22,6 @@ _ENDING = (signal.SIGINT, signal.SIGTERM)
 _AWAITED = (*_PASSED_ON, signal.SIGCHLD)
 # What Python ignores on its own account; a command expects the default.
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-# The si_code of a signal from the kernel, such as what a terminal sends to its foreground group (sigaction(2)).
-_SI_KERNEL = 0x80
-
 _FOREVER = 10.0**8  # seconds
 KILL_AFTER = 60.0  # seconds
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
@@ -95,7 +94,7 @@ class Supervisor:
         received = signal.sigtimedwait(_AWAITED, _FOREVER if seconds is None else max(seconds, 0))
         if received is None or received.si_signo == signal.SIGCHLD:
             return None
-        if received.si_signo == signal.SIGINT and received.si_code == _SI_KERNEL and self._shares_the_terminal():
+        if received.si_signo == signal.SIGINT and received.si_code == SI_KERNEL and self._shares_the_terminal():
             return None
         return received.si_signo
 
@@ -104,19 +103,10 @@ class Supervisor:
         return self._status is None and os.getpgid(self._child) == os.getpgrp()
 
     def _reap(self) -> bool:
-        """Takes the status of what has ended; returns whether the command has.
-
-        The first process of a container inherits the orphans, and nothing else would reap them.
-        """
-        everything = os.getpid() == 1
-        while self._status is None or everything:
-            try:
-                child, status = os.waitpid(-1 if everything else self._child, os.WNOHANG)
-            except ChildProcessError:
-                break
-            if child == 0:
-                break
-            if child == self._child:
+        """Takes the command's status if it has ended; returns whether it has."""
+        if self._status is None:
+            child, status = os.waitpid(self._child, os.WNOHANG)
+            if child:
                 code = os.waitstatus_to_exitcode(status)
                 self._status = code if code >= 0 else 128 - code
         return self._status is not None

@@ -44,7 +44,10 @@ _LLAMAFACTORY = Framework(
             (
                 Need(b"CHECKPOINT_COMPLETE", Check.ANY),
                 Need(b"metadata.json", Check.JSON, step_key="global_step"),
+                Need(b"dataloader/rank_*.pt", Check.ZIP),
             ),
+            # Rank 0 waits for its accelerator before the marker, and not for the other ranks' small files.
+            settle=True,
         ),
     ),
     "LLaMA-Factory v1",

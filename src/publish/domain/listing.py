@@ -8,6 +8,9 @@ from publish.domain.entry import Entry, has_control_characters, to_text
 from publish.domain.errors import FormatError
 from publish.domain.ports import DatedName, DatedPage, Namespace, Page, SavedFile, Store
 
+# Seconds since the epoch of Unix (RFC 3339, section 5.6: a year has four digits).
+_YEAR_1, _END_OF_YEAR_9999 = -62_135_596_800.0, 253_402_300_799.0
+
 
 def pages(fetch: Callable[[str | None], Page]) -> Iterator[bytes]:
     """The names on all pages; `fetch` returns the page for a token, None being the first."""
@@ -21,11 +24,15 @@ def pages(fetch: Callable[[str | None], Page]) -> Iterator[bytes]:
 
 
 def dated(fetch: Callable[[str | None], DatedPage]) -> Iterator[DatedName]:
-    """The names on all pages, with their times."""
+    """The names on all pages, with their times. A time that RFC 3339 cannot write is moved to the nearest that it can.
+
+    A filesystem may hold any 64-bit number of seconds, and any program may have set it.
+    """
     token: str | None = None
     while True:
         page = fetch(token)
-        yield from page.names
+        for name, created in page.names:
+            yield DatedName(name, min(max(created, _YEAR_1), _END_OF_YEAR_9999))
         token = page.next_token
         if token is None:
             return

@@ -13,6 +13,7 @@ _INTERVALS = (
     *(60 * minutes for minutes in (1, 2, 5, 10, 15, 30)),
     *(3600 * hours for hours in (1, 2, 3, 6, 12)),
     *(86400 * days for days in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)),
+    *(86400 * days for days in (20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)),
 )
 # The widest digit of common fonts at 12 pixels, in pixels, and the room between a label and the picture.
 _DIGIT, _MARGIN = 8, 8

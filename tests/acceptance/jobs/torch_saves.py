@@ -255,6 +255,96 @@ def automodel(saves: Path) -> None:
         lifecycle.publish(str(save), best_val_metric=None, metric_key=None)
 
 
+def _language_model() -> torch.nn.Module:
+    """A tiny model of Transformers, sharded."""
+    from torch.distributed.fsdp import fully_shard
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(1)
+    config = GPT2Config(vocab_size=64, n_positions=16, n_embd=16, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0)
+    net = GPT2LMHeadModel(config)
+    fully_shard(net)
+    return net
+
+
+def _trained_language_model() -> tuple[torch.nn.Module, torch.optim.Optimizer]:
+    net = _language_model()
+    optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
+    tokens = torch.zeros(1, 4, dtype=torch.long)
+    net(input_ids=tokens, labels=tokens).loss.backward()
+    optimizer.step()
+    return net, optimizer
+
+
+def verl(saves: Path) -> None:
+    """veRL's FSDP checkpoint manager for actor and critic; `data.pt` and the tracker are what its driver adds."""
+    from verl.utils.checkpoint.fsdp_checkpoint_manager import FSDPCheckpointManager
+
+    roles = {role: FSDPCheckpointManager(*_trained_language_model()) for role in ("actor", "critic")}
+    for step in STEPS:
+        save = saves / f"global_step_{step}"
+        for role, manager in roles.items():
+            manager.save_checkpoint(str(save / role), global_step=step)
+            dist.barrier()  # the driver waits for all workers
+        if dist.get_rank() == 0:
+            torch.save({}, save / "data.pt")
+            (saves / "latest_checkpointed_iteration.txt").write_text(str(step))
+        dist.barrier()
+
+
+def verl_sft(saves: Path) -> None:
+    """veRL's checkpoint handler of supervised training, which writes the tracker without a barrier."""
+    from verl.utils.checkpoint.checkpoint_handler import CheckpointHandler
+    from verl.utils.checkpoint.fsdp_checkpoint_manager import FSDPCheckpointManager
+
+    class Engine(FSDPCheckpointManager):
+        """What the handler asks of an engine that is data-parallel only."""
+
+        def is_mp_src_rank_with_outputs(self) -> bool:
+            return True
+
+        def get_data_parallel_rank(self) -> int:
+            rank: int = dist.get_rank()
+            return rank
+
+    handler = CheckpointHandler(Engine(*_trained_language_model()), _Nothing(), default_local_dir=str(saves))
+    for step in STEPS:
+        handler.save_checkpoint(step)
+
+
+def llamafactory(saves: Path) -> None:
+    """LLaMA-Factory v1's checkpoint coordinator with FSDP2."""
+    from types import SimpleNamespace
+
+    from llamafactory.v1.accelerator import helper
+    from llamafactory.v1.accelerator.interface import DistributedInterface
+    from llamafactory.v1.core.utils.checkpoint import TrainingCheckpointCoordinator
+
+    # It waits for the accelerator, of which there is none. (It does not wait for other ranks.)
+    helper.synchronize = lambda: None
+    DistributedInterface()
+    net, optimizer = _trained_language_model()
+    trainer = SimpleNamespace(
+        args=SimpleNamespace(
+            output_dir=str(saves),
+            dist_config=SimpleNamespace(name="fsdp2"),
+            save_ckpt_as_hf=False,
+            save_total_limit=None,
+        ),
+        model=net,
+        optimizer=optimizer,
+        lr_scheduler=torch.optim.lr_scheduler.ConstantLR(optimizer),
+        renderer=SimpleNamespace(processor=None),
+        train_batch_generator=_Nothing(),
+        num_training_steps=STEPS[-1],
+        global_step=0,
+    )
+    for step in STEPS:
+        trainer.global_step = step
+        TrainingCheckpointCoordinator(trainer).save(epoch=0)
+        dist.barrier()
+
+
 RANKS = {"lightning": 1}
 
 
@@ -262,7 +352,7 @@ def main(name: str, saves: str) -> None:
     ranks = RANKS.get(name, 2)
     if "RANK" not in os.environ and ranks > 1:
         sys.exit(start_ranks(ranks))
-    if ranks > 1 and name not in {"hf_two_ranks", "lightning_sharded"}:
+    if ranks > 1 and name not in {"hf_two_ranks", "lightning_sharded", "llamafactory"}:
         dist.init_process_group("gloo")
     globals()[name](Path(saves))
     sys.stdout.flush()

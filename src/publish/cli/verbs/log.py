@@ -74,7 +74,8 @@ def _json(opened: OpenRoot, publication: Publication, *, latest: bool) -> bytes:
 
 def _time(publication: Publication) -> str:
     """RFC 3339, in UTC."""
-    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(publication.created))
+    year, month, day, hour, minute, second = gmtime(publication.created)[:6]
+    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
 
 
 def _write_picture(file: bytes, log: list[Publication], executions: list[Begun]) -> None:

@@ -7,6 +7,7 @@ import threading
 from publish.cli import backends
 from publish.cli.framework_flags import FRAMEWORK_FLAGS
 from publish.cli.goflag import Flag, boolean, path, unsigned
+from publish.cli.last_resort import GRACE, LastResort
 from publish.cli.messages import describe, log_internal_error
 from publish.cli.supervisor import CannotStart, Supervisor
 from publish.cli.verbs.begin import FROM, beginning, variables
@@ -51,18 +52,20 @@ def run(invocation: Invocation) -> int:
     watch, begin_on = Watch(invocation, verify=verify), beginning(invocation, verify=verify)
     command = [path(word) for word in line.positionals]
     invocation.output.log_results()
+    # Before credentials are read: from then on /proc tells an ordinary user less of this process.
+    given = _original(invocation.env)
 
     prepared = backends.prepare(invocation, long_running=True)
     opened = prepared.deadline.run(prepared.open)
     execution = prepared.deadline.run(lambda: begin_on(opened))
     _log_beginning(invocation, opened.root, execution)
-    env = {**_original(invocation.env), **variables(opened.root, execution)}
+    env = {**given, **variables(opened.root, execution)}
     watching = None
     if line[NODE] == 0:
         folder = execution_folder(opened, execution.attempt)
         watching = watch.on(opened, prepared.deadline, folder, execution.epoch)
     try:
-        supervisor = Supervisor(command, env)
+        supervisor = opened.start(lambda: Supervisor(command, env))
     except CannotStart as refusal:
         invocation.output.log(f"cannot start COMMAND ({refusal}): {line.positionals[0]}")
         return refusal.status
@@ -107,6 +110,7 @@ class _Beside:
         self._watching.bind()
         self._ended.set()
         limit = self._invocation.line[SCAN_TIMEOUT]
+        LastResort(limit + 1 + GRACE)
         # A moment more than the scan itself has: its own message says where it was.
         if not self._supervisor.wait_after(self._is_over.is_set, limit + 1):
             self._invocation.output.log(f"run: the last scan is out of time (-timeout {limit:g}s)")

@@ -116,7 +116,9 @@ def run(invocation: Invocation) -> int:
         folder = _saves_folder(opened, saves) if saves else execution_folder(opened, attempt)
         return watch.on(opened, prepared.deadline, folder, epoch)
 
-    prepared.deadline.run(begin).run(stop, "stopped by a signal")
+    watching = prepared.deadline.run(begin)
+    stop.end_at_second()
+    watching.run(stop, "stopped by a signal")
     return EXIT_OK
 
 
