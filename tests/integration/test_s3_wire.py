@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 
 import pytest
@@ -16,6 +17,7 @@ from publish.domain.resolve import latest
 from publish.domain.retention import Policy
 from tests.support.fakes import FakeReport
 from tests.support.fault_proxy import (
+    Exchange,
     Fault,
     cut_in_headers,
     drips,
@@ -231,6 +233,37 @@ def test_a_prune_on_a_bad_network_ends_like_one_on_a_good_network(fault: Fault, 
     assert job.published() == [3]
     assert {path.split("/")[2] for path in job.place.paths() if path.startswith("exec/")} == {"checkpoint-3"}
     assert not [path for path in job.place.paths() if path.startswith("prune/")]
+
+
+@pytest.mark.parametrize("fault", BUSY.values(), ids=BUSY)
+def test_a_prune_that_cannot_look_whether_a_save_is_gone_looks_again_and_says_so(fault: Fault, job: S3Job) -> None:
+    """prune.1: tried again from the start, the removal would find nothing and say nothing."""
+    for step in (1, 2):
+        job.save(step, "weights")
+    job.record(1, 2)
+    job.wire.spoil("GET", fault, part="max-keys=1")
+    result = job.run("prune", "-keep", "1")
+    assert (result.status, result.out) == (0, f"removed {job.url(1)}\n".encode())
+    assert job.wire.sent("GET", "max-keys=1")
+    assert {path.split("/")[2] for path in job.place.paths() if path.startswith("exec/")} == {"checkpoint-2"}
+
+
+@pytest.mark.parametrize("text", ["", "soon", "Wed, 02 Dec 2026 20:00:00 GMT", "0000-12-02T20:00:00Z"])
+def test_a_time_that_s3_does_not_send_is_reported(text: str, job: S3Job) -> None:
+    """s3.6, log.1"""
+    job.record(1)
+
+    def spoiled(exchange: Exchange) -> None:
+        reply = exchange.forward()
+        body = re.sub(rb"<LastModified>[^<]*", b"<LastModified>" + text.encode(), reply.body)
+        exchange.answer(reply._replace(body=body))
+
+    job.wire.spoil("GET", spoiled)
+    result = job.run("log")
+    assert (result.status, result.out) == (1, b"")
+    (note,) = result.notes
+    assert note.startswith("store: LIST ")
+    assert "LastModified" in note
 
 
 def test_repeated_slow_downs_are_waited_out(job: S3Job) -> None:

@@ -73,7 +73,7 @@ class Deadline:
     @property
     def is_over(self) -> bool:
         """Whether the time that `bind` has left is over."""
-        return self._bound_at is not None and self.remaining() <= 0
+        return self._bound_at is not None and monotonic() >= self._bound_at + self._limit
 
     def enter_request(self, step: str) -> None:
         """The work sends a request to the store."""

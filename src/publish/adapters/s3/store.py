@@ -13,7 +13,7 @@ from publish.adapters.s3.deletion import MAX_BATCH, Deleter
 from publish.adapters.s3.responses import Listing, parse_time, size_of
 from publish.domain.credentials import Credentials
 from publish.domain.entry import to_text
-from publish.domain.errors import ConfigError, PermanentFault, StoreFault
+from publish.domain.errors import ConfigError, NotApplied, PermanentFault, StoreFault
 from publish.domain.ports import DatedName, DatedPage, FilesPage, Namespace, Page, Removal, SavedFile
 from publish.domain.root import S3Root
 
@@ -45,11 +45,12 @@ class S3Store:
         """The listing's own times: no request more than `list_entries`."""
         folder = f"{self._base}{to_text(namespace.value)}/"
         listed = self._bucket.list(folder, token)
-        names = [
-            DatedName(item["Key"][len(folder) :].encode(), parse_time(item.get("LastModified", "")))
-            for item in listed.objects
-            if item["Key"] != folder
-        ]
+        with self._bucket.translate_errors("LIST", folder, write=False):
+            names = [
+                DatedName(item["Key"][len(folder) :].encode(), parse_time(item.get("LastModified", "")))
+                for item in listed.objects
+                if item["Key"] != folder
+            ]
         return DatedPage(names, listed.next_token)
 
     def check_name_length(self, name: bytes) -> None:
@@ -178,7 +179,11 @@ class S3Store:
             failed |= self._delete_page(listed, key)
         if failed:
             raise next(iter(failed.values()))
-        rest = self._bucket.list(folder, limit=1)
+        try:
+            rest = self._bucket.list(folder, limit=1)
+        except NotApplied:
+            # The next call looks again; tried again from the start, this one would find nothing.
+            return Removal(found=True, incomplete=True)
         for kept in set(rest.keys).intersection(listed.keys):
             raise PermanentFault(f"{self._bucket.describe('DELETE', kept)}: still listed after the store deleted it")
         return Removal(found=True, incomplete=bool(rest.keys) or rest.next_token is not None)
