@@ -7,7 +7,7 @@ PYTEST := .venv/bin/python -m pytest
 PYTEST_ARGS := -n 2
 
 .PHONY: help demo test test-all check coverage acceptance test-containers test-slurm test-install test-power test-nfs \
-	chaos test-floors test-newest check-workflows actionlint lock bench bench-local bench-sync bench-s3 pyz dist contract-map clean
+	chaos fuzz test-floors test-newest check-workflows actionlint lock bench bench-local bench-sync bench-s3 pyz dist contract-map clean
 
 help:
 	@echo 'make demo             a job is killed, resumes and is pruned, told step by step (under a minute)'
@@ -22,6 +22,7 @@ help:
 	@echo 'make test-power       power cuts; needs root, /dev/fuse, loop devices and the packages of Debian that .ci/run names'
 	@echo 'make test-nfs         an emulated machine with a real NFS server; needs root, qemu and debootstrap; half an hour'
 	@echo 'make chaos            processes killed at random for MINUTES (2), on a directory and on S3 behind a bad network'
+	@echo 'make fuzz             for MINUTES (2) each, what parses the answers and files of others; what it finds is in .fuzz/'
 	@echo 'make test-floors      the tests of the adapters on the oldest libraries that pyproject.toml allows'
 	@echo 'make test-newest      the same on the newest that the package index has'
 	@echo 'make check-workflows  zizmor on .github/'
@@ -68,6 +69,9 @@ test-power: .venv/.ready
 MINUTES := 2
 chaos: .venv/.ready
 	.venv/bin/python -m tests.chaos.run $(MINUTES) $(SEED)
+
+fuzz: .venv-fuzz/.ready
+	.venv-fuzz/bin/python -m tests.fuzz.run $(MINUTES)
 
 # The machine is kept outside the repository, since making it takes minutes.
 test-nfs: export PUBLISH_TEST_NFS_CACHE ?= $(HOME)/.cache/publish-test-nfs
