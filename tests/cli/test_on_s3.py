@@ -386,7 +386,9 @@ def test_each_scan_has_its_own_timeout_and_exceeding_it_ends_the_watch(job: Job)
             assert f"step {step}, ".encode() in said(process)
         job.wire.spoil_all("GET", silence)
         assert process.wait(60) == 1
-        assert noted(process) == ["store: list exec/a/: out of time (-timeout 5s)"]
+        # The request's own limit is the same, and may be the first to be over.
+        (note,) = noted(process)
+        assert note.startswith("store: list exec/a/: out of time (-timeout 5s)")
 
 
 def test_a_second_signal_ends_a_watch_waiting_for_the_store(job: Job) -> None:

@@ -161,6 +161,13 @@ def test_a_distributed_checkpoint_has_every_byte_that_its_metadata_names() -> No
     )
 
 
+def test_a_name_in_the_metadata_that_no_file_can_have_is_not_there() -> None:
+    """watch.2: a lone surrogate, which is not UTF-8."""
+    layout = layout_of(Need(b".metadata", Check.DCP))
+    metadata = pickle.dumps(Metadata({"\ud800": 1}), protocol=4)
+    assert lack(store_with({".metadata": metadata}), layout, SAVE) == ".metadata names \ud800, which is not there"
+
+
 def test_metadata_that_is_too_long_to_be_read_is_complete_when_it_is_not_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     """watch.2: its size is bounded by what a scan may cost."""
     monkeypatch.setattr(dcp_metadata, "MAX_BYTES", 10)
