@@ -99,6 +99,8 @@ def _flag(verb: Verb, flag: Flag[Any]) -> list[str]:
         notes.append("required")
     if flag.default and flag.metavar:
         notes.append(f"default {flag.default}")
+    elif flag.default == "true":
+        notes.append(f"on; -{flag.name}=false turns it off")
     head = f"  {flag.synopsis}" + (f" ({', '.join(notes)})" if notes else "")
     return [head, *wrap(flag.about, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)]
 

@@ -113,6 +113,6 @@ VERB = Verb(
         "newest save that is whole, names each newer one that is not, and fails if none is.",
     ),
     (CHECKPOINT, ATTEMPT, EPOCH, FROM, VERIFY, JSON, *S3_FLAGS),
-    'eval "$(publish begin -checkpoint /data/run-7 -attempt "$SLURM_JOB_ID-$SLURM_RESTART_COUNT")"',
+    'begun=$(publish begin -checkpoint /data/run-7 -attempt job-12-0) || exit; eval "$begun"',
     success="the execution has begun, now or before",
 )
