@@ -168,6 +168,17 @@ def test_a_name_in_the_metadata_that_no_file_can_have_is_not_there() -> None:
     assert lack(store_with({".metadata": metadata}), layout, SAVE) == ".metadata names \ud800, which is not there"
 
 
+def test_a_path_in_the_metadata_is_read_as_verify_reads_it() -> None:
+    """watch.2, verify.2"""
+    layout = layout_of(Need(b".metadata", Check.DCP))
+    metadata = pickle.dumps(Metadata({"./deep//__0_0.distcp": 10}), protocol=4)
+    assert lack(store_with({".metadata": metadata, "deep/__0_0.distcp": bytes(10)}), layout, SAVE) is None
+    metadata = pickle.dumps(Metadata({"../s-4/__0_0.distcp": 10}), protocol=4)
+    assert lack(store_with({".metadata": metadata}), layout, SAVE) == (
+        ".metadata names a file outside its folder: ../s-4/__0_0.distcp"
+    )
+
+
 def test_metadata_that_is_too_long_to_be_read_is_complete_when_it_is_not_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     """watch.2: its size is bounded by what a scan may cost."""
     monkeypatch.setattr(dcp_metadata, "MAX_BYTES", 10)

@@ -42,6 +42,14 @@ def file_ends(content: bytes) -> dict[str, int]:
     return ends
 
 
+def path_below(name: str) -> bytes | None:
+    """A path of the metadata as a listing of its folder has it; None: it leads out of the folder."""
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if name.startswith("/") or ".." in parts:
+        return None
+    return "/".join(parts).encode("utf-8", "surrogatepass")
+
+
 def _piece(attributes: _Attributes) -> tuple[str | None, int]:
     match attributes:
         case {"relative_path": str(path), "offset": int(offset), "length": int(length)}:

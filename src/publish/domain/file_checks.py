@@ -98,7 +98,10 @@ def _dcp(store: Store, path: bytes, sizes: Sizes) -> str | None:
     if len(content) > dcp_metadata.MAX_BYTES:
         return None
     for name, end in sorted(dcp_metadata.file_ends(content).items()):
-        size = sizes(_beside(path, name.encode("utf-8", "surrogatepass")))
+        relative = dcp_metadata.path_below(name)
+        if relative is None:
+            return f"names a file outside its folder: {name[:200]}"
+        size = sizes(_beside(path, relative))
         if size is None or size < end:
             return f"names {name}, which " + (ABSENT if size is None else f"has {size} of {end} bytes")
     return None

@@ -117,7 +117,7 @@ def _metadata(save: SaveFiles, file: bytes) -> Iterator[str]:
         return
     folder, slash, _ = file.rpartition(b"/")
     for name, end in sorted(ends.items()):
-        relative = _below(name)
+        relative = dcp_metadata.path_below(name)
         if relative is None:
             yield f"it names a file outside its folder: {name[:200]}"
             continue
@@ -126,14 +126,6 @@ def _metadata(save: SaveFiles, file: bytes) -> Iterator[str]:
             yield f"it names a file that is not there: {name[:200]}"
         elif save.size(path) < end:
             yield f"it needs {end} bytes of a file that has {save.size(path)}: {name[:200]}"
-
-
-def _below(name: str) -> bytes | None:
-    """A path of the metadata as the listing has it; None: it leads out of the folder."""
-    parts = [part for part in name.split("/") if part not in ("", ".")]
-    if name.startswith("/") or ".." in parts:
-        return None
-    return "/".join(parts).encode("utf-8", "surrogatepass")
 
 
 def _pieces(save: SaveFiles, file: bytes) -> Iterator[str]:
