@@ -65,8 +65,11 @@ credentials = Credentials("AKID", "canary", None, endpoint, "us-east-1")
 def connect(fresh):
     return S3Store(S3Root("bucket", "run"), fresh, ConnectionSettings(None, bundle, 5.0))
 refresh = CredentialRefresher(credentials, lambda: ("file:/creds", credentials), connect, lambda _: None)
+store = connect(credentials)
 def work():
-    refresh(rejection).list_entries(Namespace.PUB, None)
+    global store
+    store = refresh(rejection, store)
+    store.list_entries(Namespace.PUB, None)
 soak(int(times), work)
 """
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from publish.domain.credential_refresh import CredentialRefresher
 from publish.domain.credentials import Credentials
 from publish.domain.errors import CredentialsError, CredentialsRejected
+from publish.domain.ports import Store
 from tests.support.fakes import FakeStore
 
 FIRST = Credentials("key", "secret", "token", "http://store:8333", "us-east-1")
@@ -22,7 +23,11 @@ class Run:
         self.store = FakeStore()
         self.logged: list[str] = []
         self.connected: list[Credentials] = []
-        self.refresh = CredentialRefresher(first, self.resolve, self.connect, self.logged.append)
+        self.refresher = CredentialRefresher(first, self.resolve, self.connect, self.logged.append)
+
+    def refresh(self, rejection: CredentialsRejected) -> Store:
+        """As for a request that was sent to the latest store."""
+        return self.refresher(rejection, self.store)
 
     def resolve(self) -> tuple[str, Credentials]:
         if isinstance(self.answer, CredentialsError):
@@ -31,6 +36,7 @@ class Run:
 
     def connect(self, credentials: Credentials) -> FakeStore:
         self.connected.append(credentials)
+        self.store = FakeStore()
         return self.store
 
 
@@ -77,6 +83,20 @@ def test_another_endpoint_or_region_is_refused_and_the_source_is_named(
     assert str(raised.value) == f"file:/creds: its {why} differs from the one this run started with"
     assert run.connected == []
     assert len(run.logged) == 1
+
+
+def test_requests_that_are_rejected_together_refresh_the_credentials_once() -> None:
+    """s3.12: several are under way when credentials rotate."""
+    run = Run(FIRST._replace(secret_access_key="new"))
+    first = run.store
+    fresh = run.refresher(MISMATCH, first)
+    assert run.refresher(MISMATCH, first) is fresh
+    assert len(run.connected) == 1
+    run.answer = FIRST._replace(secret_access_key="newer")
+    newer = run.refresher(MISMATCH, fresh)
+    assert newer is not fresh
+    assert run.refresher(MISMATCH, first) is run.refresher(MISMATCH, fresh) is newer
+    assert len(run.connected) == 2
 
 
 def test_without_a_source_the_refresh_fails() -> None:

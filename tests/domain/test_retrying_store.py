@@ -104,22 +104,25 @@ def test_rejected_credentials_are_refreshed_once_for_each_request() -> None:
     """s3.12."""
     refreshes: list[str] = []
     faults: list[StoreFault] = [rejection("again")]
-    fresh = failing(faults)
+    old, fresh = failing([rejection("expired")]), failing(faults)
+    rejected: list[Store] = []
 
-    def refresh(refused: CredentialsRejected) -> Store:
+    def refresh(refused: CredentialsRejected, store: Store) -> Store:
         refreshes.append(str(refused))
+        rejected.append(store)
         return fresh
 
-    store = retrying(failing([rejection("expired")]), refresh=refresh)
+    store = retrying(old, refresh=refresh)
     with pytest.raises(CredentialsRejected, match="again"):
         create(store)
     faults.append(rejection("much later"))
     create(store)
     assert refreshes == ["expired", "much later"]
+    assert rejected == [old, fresh]
     assert b"x" in fresh.areas[Namespace.PUB]
 
 
-def never(refused: CredentialsRejected) -> Store:
+def never(refused: CredentialsRejected, _: Store) -> Store:
     raise AssertionError(refused)
 
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from publish.cli.output import Output
     from publish.cli.verbs.common import Invocation
     from publish.domain.credentials import Credentials, Source, SourceSpec
-    from publish.domain.errors import StoreFault
-    from publish.domain.ports import ParallelMap
-    from publish.domain.retrying_store import OnRetry
+    from publish.domain.errors import CredentialsRejected, StoreFault
+    from publish.domain.ports import ParallelMap, Store
+    from publish.domain.retrying_store import OnRetry, Refresh
     from publish.domain.root import PosixRoot, Root, S3Root
 
 
@@ -246,13 +246,16 @@ def _open_s3(
 
     store = connect(credentials)
     random = SystemRandom()
+    _one_at_a_time(CredentialRefresher(credentials, resolve, connect, output.log))
     retrying = RetryingStore(
         store,
         SystemClock(),
         random,
         limits,
         started=invocation.started,
-        refresh=CredentialRefresher(credentials, resolve, connect, output.log) if long_running else None,
+        refresh=_one_at_a_time(CredentialRefresher(credentials, resolve, connect, output.log))
+        if long_running
+        else None,
         on_retry=_log_retries(invocation, long_running=long_running),
         enter_step=deadline.enter_request,
     )
@@ -351,6 +354,19 @@ def _sources_directory() -> bytes:
 
 def _one_by_one(work: Callable[[In], Out], items: Iterable[In]) -> Iterator[Out]:
     return map(work, items)
+
+
+def _one_at_a_time(refresh: Refresh) -> Refresh:
+    """Requests are sent from several threads, and all of them may be rejected at once."""
+    from threading import Lock
+
+    lock = Lock()
+
+    def locked(rejection: CredentialsRejected, rejected: Store) -> Store:
+        with lock:
+            return refresh(rejection, rejected)
+
+    return locked
 
 
 def _in_parallel(work: Callable[[In], Out], items: Iterable[In]) -> Iterator[Out]:

@@ -13,7 +13,7 @@ from publish.domain.ports import Store
 
 
 class CredentialRefresher:
-    """The `refresh` of a `RetryingStore` (s3.12)."""
+    """The `refresh` of a `RetryingStore` (s3.12). Takes one call at a time."""
 
     def __init__(
         self,
@@ -24,12 +24,19 @@ class CredentialRefresher:
     ) -> None:
         """`first`: the credentials that the run started with. `resolve` returns a source's name and its credentials."""
         self._current = first
+        self._store: Store | None = None
         self._resolve = resolve
         self._connect = connect
         self._log = log
 
-    def __call__(self, rejection: CredentialsRejected) -> Store:
-        """The store, connected with fresh credentials. Raises CredentialsError, or CredentialsRejected if unchanged."""
+    def __call__(self, rejection: CredentialsRejected, rejected: Store) -> Store:
+        """The store, connected with fresh credentials. Raises CredentialsError, or CredentialsRejected if unchanged.
+
+        `rejected`: the store that the request was sent to. If another request has had it replaced meanwhile, the
+        sources are not asked again.
+        """
+        if self._store is not None and rejected is not self._store:
+            return self._store
         self._log(f"the store rejected the credentials ({rejection.code}); resolving the sources again")
         source, fresh = self._resolve()
         for field, at_start, now in (
@@ -43,7 +50,7 @@ class CredentialRefresher:
             raise CredentialsRejected(
                 f"{rejection}; the credentials of {source} are unchanged", rejection.code, refreshable=False
             )
-        store = self._connect(fresh)
+        self._store = self._connect(fresh)
         self._current = fresh
         self._log(f"the credentials of {source} are unchanged" if unchanged else f"now using credentials from {source}")
-        return store
+        return self._store

@@ -12,7 +12,7 @@ from publish.domain.retry import Attempts, RetryLimits, next_wait
 
 T = TypeVar("T")
 
-Refresh = Callable[[CredentialsRejected], Store]
+Refresh = Callable[[CredentialsRejected, Store], Store]
 OnRetry = Callable[[str, StoreFault, float], None]
 EnterStep = Callable[[str], None]
 
@@ -34,7 +34,8 @@ class RetryingStore:
     ) -> None:
         """`started`: the clock's time from which `limits.total` counts.
 
-        `refresh` returns the store with fresh credentials, or raises; None: a rejection is final.
+        `refresh(rejection, rejected)` returns the store with fresh credentials, or raises; `rejected` is the one that
+        the request was sent to. None: a rejection is final.
         `on_retry(step, fault, remaining)` is called for the first of several faults in a row;
         `remaining`: for how many more seconds requests are retried.
         `enter_step(step)` is called before each attempt.
@@ -60,12 +61,13 @@ class RetryingStore:
         while True:
             self._enter_step(step)
             sent = self._clock.now()
+            store = self._store
             try:
                 answer = request()
             except CredentialsRejected as rejection:
                 if refreshed or self._refresh is None or not rejection.refreshable:
                     raise
-                self._store = self._refresh(rejection)
+                self._store = self._refresh(rejection, store)
                 refreshed = True
             except StoreFault as fault:
                 attempts = attempts.record(fault, sent)
