@@ -246,16 +246,14 @@ def _open_s3(
 
     store = connect(credentials)
     random = SystemRandom()
-    _one_at_a_time(CredentialRefresher(credentials, resolve, connect, output.log))
+    refresh = _one_at_a_time(CredentialRefresher(credentials, resolve, connect, output.log))
     retrying = RetryingStore(
         store,
         SystemClock(),
         random,
         limits,
         started=invocation.started,
-        refresh=_one_at_a_time(CredentialRefresher(credentials, resolve, connect, output.log))
-        if long_running
-        else None,
+        refresh=refresh if long_running else None,
         on_retry=_log_retries(invocation, long_running=long_running),
         enter_step=deadline.enter_request,
     )
