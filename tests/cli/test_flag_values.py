@@ -73,7 +73,7 @@ def test_every_duration_above_zero_parses_to_its_value(nanoseconds: int) -> None
 def test_the_parts_of_a_duration_add_up(parts: list[tuple[int, str]]) -> None:
     text = "".join(f"{number}{unit}" for number, unit in parts)
     total = sum(number * UNITS[unit] for number, unit in parts)
-    if total:
+    if 0 < total <= LONGEST:
         assert goflag.duration(text) == total / 10**9
     else:
         with pytest.raises(UsageError):
