@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from publish.domain.errors import ConfigError, NotApplied, PermanentFault
+from publish.domain.errors import ConfigError, NotApplied, NotDurable, PermanentFault
 from tests.support.directories import failing, fill, open_store
 
 SAVE = b"exec/a/checkpoint-5"
@@ -202,7 +202,7 @@ def test_what_cannot_be_synced_fails_for_good_and_is_named(
     identity = (root / path).stat().st_ino
     failing(monkeypatch, "fsync", code, lambda descriptor: os.fstat(descriptor).st_ino == identity)
     where = re.escape(str(root / path))
-    with pytest.raises(PermanentFault, match=rf"sync {where}: {os.strerror(code)}"):
+    with pytest.raises(NotDurable, match=rf"sync {where}: {os.strerror(code)}"):
         open_store(root).sync_save(SAVE)
 
 

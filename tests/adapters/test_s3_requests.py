@@ -298,5 +298,7 @@ def test_the_longest_key_that_an_entry_needs_is_held_to_the_limit(store: S3Store
     """layout.8: that of its removal record."""
     room = 1024 - len(f"{place.root.prefix}/.publish/prune/")
     store.check_name_length(b"n" * room)
-    with pytest.raises(ConfigError, match=r"\(1025 bytes, S3 allows 1024\): .*/\.publish/prune/n"):
+    with pytest.raises(
+        ConfigError, match=r"the key of its removal record would have 1025 bytes and the limit is 1024$"
+    ):
         store.check_name_length(b"n" * (room + 1))

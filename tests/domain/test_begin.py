@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from publish.domain.begin import Wishes, begin
 from publish.domain.entry import MAX_UINT64, Entry
 from publish.domain.errors import ConfigError, FormatError
-from publish.domain.executions import Execution, claimant, claimed_epochs, epoch_name, recorded, resumed_by_newest
+from publish.domain.executions import (
+    Execution,
+    check_not_published,
+    claimant,
+    claimed_epochs,
+    epoch_name,
+    recorded,
+    resumed_by_newest,
+)
 from publish.domain.listing import entries
 from publish.domain.ports import Namespace
 from tests.support.fakes import FakeStore
@@ -234,3 +242,28 @@ def test_an_epoch_that_another_publication_has_meanwhile_reached_is_not_used() -
                 self.areas[Namespace.PUB].add(Entry.of(5, 1, b"run/1").name)
 
     assert begin(Overtaking(), b"try-1", Wishes()).epoch == 6
+
+
+@pytest.mark.parametrize(("length", "is_refused"), [(126, False), (127, True), (300, True)])
+def test_an_attempt_of_which_no_save_could_be_published_is_refused(
+    store: FakeStore, length: int, *, is_refused: bool
+) -> None:
+    """begin.2, layout.8: `exec/`, the name, and the shortest save; nothing is written"""
+    attempt = b"a" * length
+    if not is_refused:
+        assert begin(store, attempt, Wishes()).epoch == 1
+        return
+    with pytest.raises(ConfigError, match=f"^over 255 bytes: .*: exec/{'a' * length}/0$"):
+        begin(store, attempt, Wishes())
+    assert claimed_epochs(store) == []
+
+
+def test_an_execution_that_has_published_is_told_apart_from_one_that_has_not(store: FakeStore) -> None:
+    """run.8: what others published, and what was published by hand elsewhere, does not count"""
+    publish(store, 1, 1)
+    execution = begin(store, b"b", Wishes())
+    store.areas[Namespace.PUB] |= {Entry.of(execution.epoch, 7, path).name for path in (b"import/7", b"exec/bb/7")}
+    check_not_published(store, execution)
+    store.areas[Namespace.PUB].add(Entry.of(execution.epoch, 8, b"exec/b/8").name)
+    with pytest.raises(ConfigError, match=r"has run already and published 1 of its saves, .*: b$"):
+        check_not_published(store, execution)

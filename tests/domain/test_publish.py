@@ -35,9 +35,9 @@ def test_a_save_that_does_not_exist_is_not_published() -> None:
     assert store.areas[Namespace.PUB] == set()
 
 
-@pytest.mark.parametrize("path", [b"a\nb", b"d" * 134])
+@pytest.mark.parametrize("path", [b"a\nb", b"d" * 134, b"exec"])
 def test_a_path_that_must_not_be_published_is_refused_before_anything_is_written(path: bytes) -> None:
-    """layout.8."""
+    """layout.8, publish.1: `exec` holds the saves of every execution"""
     store = FakeStore()
     store.files[path] = b""
     with pytest.raises(ConfigError):

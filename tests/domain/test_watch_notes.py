@@ -138,7 +138,8 @@ def test_a_nested_layout_is_recognised() -> None:
     assert told.end() == [
         (
             "nothing in /ckpt/exec/a has the name of a save of hf (checkpoint-N); it holds note, v0-20261202; "
-            "/ckpt/exec/a/v0-20261202/checkpoint-5 looks like one: watch /ckpt/exec/a/v0-20261202 instead"
+            "/ckpt/exec/a/v0-20261202/checkpoint-5 looks like one: watch /ckpt/exec/a/v0-20261202 instead "
+            "(run: -saves v0-20261202)"
         )
     ]
 
@@ -159,7 +160,7 @@ def test_a_file_among_the_names_is_not_looked_into() -> None:
     store = Directory()
     store.files = {SAVES + b"/log.txt": b"", SAVES + b"/v0/checkpoint-5/x": b""}
     recogniser = Recogniser(store, ROOT, FRAMEWORKS, FRAMEWORKS["hf"], SAVES)
-    assert recogniser.describe_no_saves().endswith("watch /ckpt/exec/a/v0 instead")
+    assert recogniser.describe_no_saves().endswith("watch /ckpt/exec/a/v0 instead (run: -saves v0)")
 
 
 def test_a_wrong_framework_is_corrected_when_names_do_not_fit() -> None:

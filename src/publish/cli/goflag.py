@@ -180,7 +180,9 @@ def boolean(value: str) -> bool:
 
 def unsigned(value: str) -> int:
     """An unsigned 64-bit decimal number; leading zeros do not matter. Raises UsageError."""
-    if not value or value.strip(_DIGITS):
+    if not value:
+        raise UsageError("not an unsigned decimal number, but empty (unset it, or give a number)")
+    if value.strip(_DIGITS):
         raise UsageError(f"not an unsigned decimal number: {value}")
     digits = value.lstrip("0")
     if len(digits) > _MAX_DIGITS or int(digits or "0") > MAX_UINT64:

@@ -71,7 +71,7 @@ def verb_help(verb: Verb) -> str:
             *(line for flag in verb.flags for line in _flag(verb, flag)),
             "",
             *_variables(verb.flags),
-            *_statuses([("0", verb.success), *STATUSES[1:]]),
+            *_statuses([("0", verb.success), *STATUSES[1:], *verb.statuses]),
             "example:",
             f"  {verb.example}",
             "",
@@ -106,7 +106,8 @@ def _flag(verb: Verb, flag: Flag[Any]) -> list[str]:
 
 
 def _variables(flags: Sequence[Flag[Any]]) -> list[str]:
-    rows = [(flag.variable, words) for flag, words in VARIABLES if flag in flags]
+    read = {flag.variable for flag in flags}
+    rows = [(flag.variable, words) for flag, words in VARIABLES if flag.variable in read]
     return ["environment:", *_columns(rows), ""] if rows else []
 
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from publish.domain.entry import MAX_UINT64, Entry, to_text
+from publish.domain.entry import EXECUTIONS, MAX_UINT64, Entry, to_text
 from publish.domain.errors import AlreadyExists, ConfigError
 from publish.domain.executions import Execution, claimant, claimed_epochs, epoch_name, recorded
 from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import entries
 from publish.domain.ports import Namespace, Store
+from publish.domain.publish import check_publishable
 
 _NO_EPOCH, _FIRST_EPOCH = -1, 1
+_SHORTEST_SAVE = b"0"
 
 Choose = Callable[[Collection[Entry]], Entry | None]
 """The publication to resume from, of those in the log; raises ConfigError if none will do."""
@@ -40,8 +42,10 @@ def begin(store: Store, attempt: bytes, wishes: Wishes, choose: Choose = latest_
     """The same answer for every call with this attempt, whatever else happens at the same time (begin.5).
 
     `choose` counts only in the call that decides for the attempt, and not where a save is wished for.
-    Raises ConfigError if a wish cannot be met, or the save to resume from is gone or about to go.
+    Raises ConfigError if a wish cannot be met, the save to resume from is gone or about to go, or the attempt's name
+    is so long that none of its saves could be published (layout.8).
     """
+    check_publishable(store, Entry.of(0, 0, b"/".join((EXECUTIONS, attempt, _SHORTEST_SAVE))))
     execution = recorded(store, attempt) or _decide(store, attempt, wishes, choose)
     _check_wishes(execution, wishes)
     _check_resumable(store, execution)
@@ -153,7 +157,7 @@ def _check_resumable(store: Store, execution: Execution) -> None:
 def _begun_already(how: str, execution: Execution) -> ConfigError:
     return ConfigError(
         f"this attempt has begun already, {how}; give each execution its own attempt "
-        f"(a requeued job: $SLURM_JOB_ID-$SLURM_RESTART_COUNT): {to_text(execution.attempt)}"
+        f"(a requeued job: $SLURM_JOB_ID-${{SLURM_RESTART_COUNT:-0}}): {to_text(execution.attempt)}"
     )
 
 

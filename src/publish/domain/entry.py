@@ -18,6 +18,8 @@ _STEP, _PATH = 21, 42
 # No segment of a save's path, and no first segment.
 _NO_SEGMENTS = (b"", b".", b"..")
 RESERVED = (b"pub", b".publish")
+# Where each execution has a folder of its own.
+EXECUTIONS = b"exec"
 _CONTROL_CHARACTERS = bytes((*range(0x20), 0x7F))
 
 

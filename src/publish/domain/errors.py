@@ -15,6 +15,7 @@ PublishError
     Conflict             nothing was written: send it again, a few times at most
     CredentialsRejected  nothing was written: refresh the credentials if `refreshable`, else stop
     PermanentFault       stop: asking again does not help
+      NotDurable         never publish the save as it is: its data may be lost, whatever the next sync says
     SymlinkInPath        leave the save in place and go on
 
 A message is lower case, has no final stop, puts the value last and never holds a secret.
@@ -101,6 +102,10 @@ class CredentialsRejected(StoreFault):
 
 class PermanentFault(StoreFault):
     """The store refuses this now and later: permissions, quota, not implemented."""
+
+
+class NotDurable(PermanentFault):
+    """A save's data could not be made durable, and may be lost although it still reads well (fsync(2), EIO)."""
 
 
 class SymlinkInPath(StoreFault):

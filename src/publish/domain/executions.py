@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from publish.domain.entry import MAX_UINT64, Entry, to_text
-from publish.domain.errors import FormatError
+from publish.domain.entry import EXECUTIONS, MAX_UINT64, Entry, to_text
+from publish.domain.errors import ConfigError, FormatError
 from publish.domain.light_typing import NamedTuple
-from publish.domain.listing import dated, pages
+from publish.domain.listing import dated, entries, pages
 from publish.domain.ports import Namespace, Store
 
 _NO_ENTRY = b"-"
@@ -21,6 +21,11 @@ class Execution(NamedTuple):
     attempt: bytes
     resume: Entry | None
     """The publication that it resumes from; None: it starts from step 0."""
+
+    @property
+    def folder(self) -> bytes:
+        """Where it saves, relative to the root."""
+        return EXECUTIONS + b"/" + self.attempt
 
     @property
     def record(self) -> bytes:
@@ -74,6 +79,20 @@ def resumed_by_newest(store: Store, log: Collection[Entry]) -> Entry | None:
         if execution is not None and execution.epoch == epoch:
             return execution.resume
     return None
+
+
+def check_not_published(store: Store, execution: Execution) -> None:
+    """Raises ConfigError if saves of this execution are published: it ran before, and would write over them (run.8)."""
+    inside = execution.folder + b"/"
+    count = sum(
+        entry.epoch == execution.epoch and entry.path.startswith(inside) for entry in entries(store, Namespace.PUB)
+    )
+    if count:
+        raise ConfigError(
+            f"this attempt has run already and published {count} of its saves, which a second start would write over; "
+            f"give each start its own attempt (a requeued job: $SLURM_JOB_ID-${{SLURM_RESTART_COUNT:-0}}): "
+            f"{to_text(execution.attempt)}"
+        )
 
 
 class Begun(NamedTuple):

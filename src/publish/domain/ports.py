@@ -169,8 +169,8 @@ class Store(Protocol):
     def sync_save(self, path: bytes) -> None:
         """Makes a save's own data durable: its files, its folders and the folders up to the root.
 
-        What vanishes meanwhile is not a fault. Raises PermanentFault that names what could not be
-        opened or synced. A store that acknowledges only durable writes does nothing.
+        What vanishes meanwhile is not a fault. Raises NotDurable that names what could not be
+        synced, PermanentFault for what could not be opened. A store that acknowledges only durable writes does nothing.
         """
 
     def real_path(self, path: bytes) -> bytes | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from publish.domain.entry import Entry, to_text, validate_save_path
+from publish.domain.entry import EXECUTIONS, Entry, to_text, validate_save_path
 from publish.domain.errors import AlreadyExists, ConfigError
 from publish.domain.listing import entries
 from publish.domain.ports import Namespace, Report, Store
@@ -55,7 +55,12 @@ def _check_not_removed(store: Store, entry: Entry) -> None:
 def check_publishable(store: Store, entry: Entry) -> None:
     """Raises ConfigError for a save that cannot be published, before anything is written."""
     validate_save_path(entry.path)
-    store.check_name_length(entry.name)
+    if entry.path == EXECUTIONS:
+        raise ConfigError(f"this folder holds the saves of every execution and is not a save: {to_text(entry.path)}")
+    try:
+        store.check_name_length(entry.name)
+    except ConfigError as error:
+        raise ConfigError(f"{error}: {to_text(entry.path)}") from error
 
 
 def publish_save(store: Store, report: Report, entry: Entry, *, sync: bool = True) -> None:

@@ -76,7 +76,8 @@ class Recogniser:
             folder = self._join(self._saves, name)
             for candidate in fitting(layouts, folder, self._names_in(folder)):
                 found = to_text(self._root.render(candidate.save.path))
-                return f"{found} looks like one: watch {to_text(self._root.render(folder))} instead"
+                instead = f"watch {to_text(self._root.render(folder))} instead (run: -saves {to_text(name)})"
+                return f"{found} looks like one: {instead}"
         return None
 
     def _names_in(self, folder: bytes) -> list[bytes]:

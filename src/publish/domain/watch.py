@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 
 from publish.domain.candidate import Candidate, Verdict, find
 from publish.domain.entry import Entry, to_text
-from publish.domain.errors import FormatError
+from publish.domain.errors import FormatError, NotDurable
 from publish.domain.inherited import InheritedSaves
 from publish.domain.layout import Framework, Save, Where
 from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import entries
+from publish.domain.lost_saves import LostSaves
 from publish.domain.ports import Namespace, Report, Store
 from publish.domain.publish import SaveIsBeingRemoved, check_publishable, publish_entry
 from publish.domain.root import PosixRoot, Root
@@ -38,6 +39,12 @@ class Scan(NamedTuple):
 def where_is(root: Root) -> Where:
     """The kind of root, as layouts tell them apart."""
     return Where.DIRECTORY if isinstance(root, PosixRoot) else Where.OBJECT_STORE
+
+
+def check_saves_folder(store: Store, framework: Framework, folder: bytes) -> None:
+    """Raises ConfigError if no save of the framework could be published from there (layout.8). Sends no request."""
+    shortest = folder + b"/" + framework.shortest if folder else framework.shortest
+    check_publishable(store, Entry.of(0, 0, shortest))
 
 
 class Watcher:
@@ -68,7 +75,7 @@ class Watcher:
         self._report = report
         self._root = root
         self._layouts = framework.layouts_on(where_is(root))
-        self._shortest = framework.shortest
+        self._framework = framework
         self._saves = saves
         self._epoch = epoch
         self._find_flaw = find_flaw
@@ -80,6 +87,7 @@ class Watcher:
         self._being_removed: set[Entry] = set()
         self._inherited = InheritedSaves(store)
         self._settling = Settling(store)
+        self._lost = LostSaves(store)
 
     @property
     def is_settling(self) -> bool:
@@ -91,8 +99,7 @@ class Watcher:
 
         Raises ConfigError if no save in this folder could ever be published (layout.8).
         """
-        shortest = self._saves + b"/" + self._shortest if self._saves else self._shortest
-        check_publishable(self._store, Entry.of(self._epoch, 0, shortest))
+        check_saves_folder(self._store, self._framework, self._saves)
         log = list(entries(self._store, Namespace.PUB))
         self._published.update(entry for entry in log if entry.epoch == self._epoch)
         # A publisher that was killed may have created an entry without making it durable (data.5).
@@ -118,25 +125,35 @@ class Watcher:
             )
 
     def scan(self) -> Scan:
-        """Publishes every complete save that is not yet published. Publishes all lower steps before it raises."""
+        """Publishes every complete save that is not yet published. Publishes all lower steps before it raises.
+
+        Raises NotDurable last, for each save of which a sync failed, in this scan or in an earlier one.
+        """
         found = find(self._store, self._layouts, self._saves)
         self._published &= {self._entry(candidate.save) for candidate in found}
         incomplete = []
         for candidate in found:
             entry = self._entry(candidate.save)
-            if entry in self._published or self._inherited.holds(candidate) or not self._is_trusted(candidate):
+            if entry in self._published or self._inherited.holds(candidate) or self._lost.holds(candidate):
+                continue
+            if not self._is_trusted(candidate):
                 continue
             lack = self._lack(candidate)
             if not lack and self._sync:
                 # Looked at again: what was complete may have been written anew meanwhile (data.1).
                 check_publishable(self._store, entry)
-                self._store.sync_save(entry.path)
+                try:
+                    self._store.sync_save(entry.path)
+                except NotDurable as fault:
+                    self._lost.add(candidate, fault)
+                    continue
                 lack = self._examine(candidate).lack or self._find_flaw(entry.path)
             if lack:
                 incomplete.append(Incomplete(candidate.save, lack))
                 continue
             check_publishable(self._store, entry)
             self._publish(entry)
+        self._lost.check({candidate.save.path for candidate in found})
         return Scan(len(found), incomplete)
 
     def _is_trusted(self, candidate: Candidate) -> bool:

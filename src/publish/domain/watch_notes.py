@@ -21,14 +21,23 @@ class WatchNotes:
     """Decides when a scan, or the end, is worth a note. Times are seconds of one clock."""
 
     def __init__(
-        self, report: Report, recogniser: Recogniser, root: Root, framework: Framework, saves: bytes, started: float
+        self,
+        report: Report,
+        recogniser: Recogniser,
+        root: Root,
+        framework: Framework,
+        saves: bytes,
+        started: float,
+        advice: str = "",
     ) -> None:
+        """`advice`: what to do if there was no save until the end."""
         self._report = report
         self._recogniser = recogniser
         self._root = root
         self._framework = framework
         self._saves = saves
         self._started = started
+        self._advice = advice
         self._newest: bytes | None = None
         self._newest_since = started
         # What was said, or looked into in vain: at each scan anew it would cost requests.
@@ -67,7 +76,8 @@ class WatchNotes:
         """Why the watch ended, how many saves it published, and what it leaves unpublished."""
         self._report.note(f"{reason}: published {published} {_saves(published)}")
         if scan.saves == 0:
-            self._report.note(self._recogniser.describe_no_saves(ended=True))
+            why = self._recogniser.describe_no_saves(ended=True)
+            self._report.note("; ".join([why, *([self._advice] if self._advice else [])]))
         if scan.incomplete:
             hint = self._recogniser.other_framework([scan.incomplete[-1].save.path])
             self._report.note("; ".join([self._describe(scan.incomplete), *([hint] if hint else [])]))

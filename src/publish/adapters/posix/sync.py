@@ -12,11 +12,12 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from publish.adapters.posix.faults import NOT_THERE, final
+from publish.adapters.posix.faults import NOT_THERE
 from publish.adapters.posix.fds import DIRECTORY_ITSELF, FILE, FILE_ITSELF, Fsync, held
 from publish.adapters.posix.root import Root
 from publish.adapters.posix.saves import below
 from publish.domain.entry import to_text
+from publish.domain.errors import NotDurable
 
 # A link or a file where a folder was: what was listed has vanished.
 _VANISHED = (*NOT_THERE, errno.ELOOP, errno.ENXIO)
@@ -26,7 +27,7 @@ def sync_save(root: Root, fsync: Fsync, path: bytes) -> None:
     """Syncs every file and folder in the save, and the folders from it up to the root.
 
     Links inside are not followed; a save behind a link is synced where it lies.
-    Raises PermanentFault naming what could not be synced, OSError for what could not be opened.
+    Raises NotDurable naming what could not be synced, OSError for what could not be opened.
     """
     save = root.look(path, lambda name, directory: os.open(name, FILE, dir_fd=directory))
     if save is None:
@@ -35,7 +36,7 @@ def sync_save(root: Root, fsync: Fsync, path: bytes) -> None:
         for act in (_start_writeback, fsync):
             _Walk(root, act).visit(save, path)
     for folder in _above(root, path):
-        with final(f"sync {to_text(root.absolute(folder))}"):
+        with _naming(root.absolute(folder)):
             fsync.folder(folder or b".", root.fd)
 
 
@@ -43,6 +44,15 @@ def _start_writeback(descriptor: int) -> None:
     """posix_fadvise(2) with DONTNEED: Linux starts to write what is dirty, and does not wait for it."""
     with suppress(OSError):
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+@contextmanager
+def _naming(path: bytes) -> Iterator[None]:
+    """Every OSError inside is NotDurable: Linux says it once, and the next fsync(2) succeeds."""
+    try:
+        yield
+    except OSError as error:
+        raise NotDurable(f"sync {to_text(path)}: {error.strerror}") from error
 
 
 def _above(root: Root, path: bytes) -> Iterator[bytes]:
@@ -82,7 +92,7 @@ class _Walk:
         if stat.S_ISDIR(mode):
             self._members(descriptor, path)
         if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
-            with final(f"sync {to_text(self._root.absolute(path))}"):
+            with _naming(self._root.absolute(path)):
                 self._act(descriptor)
 
     def _members(self, folder: int, path: bytes) -> None:

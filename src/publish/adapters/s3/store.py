@@ -59,7 +59,10 @@ class S3Store:
         key = f"{self._base}{to_text(longest)}/{to_text(name)}"
         size = len(key.encode())
         if size > MAX_KEY:
-            raise ConfigError(f"key of the publication too long ({size} bytes, S3 allows {MAX_KEY}): {key}")
+            raise ConfigError(
+                "the save's path is too long: the key of its removal record would have "
+                f"{size} bytes and the limit is {MAX_KEY}"
+            )
 
     def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
         """A put with `If-None-Match: *` (RFC 9110 section 13.1.2), without a body if there is no content."""

@@ -27,6 +27,20 @@ if TYPE_CHECKING:
     from publish.domain.root import Root
 
 FROM = Flag("from", path, "SAVE", "resume from this publication, to go back; default: the latest")
+OWN_EPOCH = Flag(
+    EPOCH.name,
+    EPOCH.parse,
+    EPOCH.metavar,
+    f"this execution's epoch; default: ${EPOCH.variable}, else one above every earlier one",
+    variable=EPOCH.variable,
+)
+OWN_ATTEMPT = Flag(
+    ATTEMPT.name,
+    ATTEMPT.parse,
+    ATTEMPT.metavar,
+    f"this execution's name; default: ${ATTEMPT.variable}, else a fresh name",
+    variable=ATTEMPT.variable,
+)
 JSON = Flag("json", boolean, "", "print one JSON object", default="false")
 
 _SAFE_IN_SHELL = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./_-"
@@ -72,7 +86,7 @@ def variables(root: Root, execution: Execution) -> Mapping[bytes, bytes]:
         b"DISPATCH_EPOCH": b"%d" % execution.epoch,
         b"DISPATCH_ATTEMPT": execution.attempt,
         b"DISPATCH_RESUME": root.render(execution.resume.path) if execution.resume else b"",
-        b"DISPATCH_SAVES": root.render(b"exec/" + execution.attempt),
+        b"DISPATCH_SAVES": root.render(execution.folder),
     }
 
 
@@ -112,7 +126,7 @@ VERB = Verb(
         "nodes the same one. Without one, every call is an execution of its own. With -verify it resumes from the",
         "newest save that is whole, names each newer one that is not, and fails if none is.",
     ),
-    (CHECKPOINT, ATTEMPT, EPOCH, FROM, VERIFY, JSON, *S3_FLAGS),
+    (CHECKPOINT, OWN_ATTEMPT, OWN_EPOCH, FROM, VERIFY, JSON, *S3_FLAGS),
     'begun=$(publish begin -checkpoint /data/run-7 -attempt job-12-0) || exit; eval "$begun"',
     success="the execution has begun, now or before",
 )

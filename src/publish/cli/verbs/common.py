@@ -38,13 +38,16 @@ class Verb:
         *,
         positionals: Sequence[str] = (),
         success: str = "success (including nothing to do)",
+        statuses: Sequence[tuple[str, str]] = (),
         only_for: str = "",
     ) -> None:
         """`positionals`: their names; one in brackets is optional, and one that ends in "..." may be repeated.
 
+        The first may come after "-- ".
         `run` returns the exit status and raises PublishError. It reads every flag and
         positional before it touches the root, so that usage errors come first (cli.6).
         `about`: lines, and rows of two columns. `success`: what exit status 0 means. `only_for`: as in `Flag`.
+        `statuses`: exit statuses that other verbs do not have, and what they mean.
         """
         self.name = name
         self.run = run
@@ -54,6 +57,7 @@ class Verb:
         self.example = example
         self.positionals = positionals
         self.success = success
+        self.statuses = statuses
         self.only_for = only_for
 
     @property
@@ -71,7 +75,7 @@ class Verb:
         for flag in self.flags:
             if flag.required and not flag.only_for and not line.get(flag):
                 raise UsageError(f"{flag.synopsis} is required")
-        required = [name for name in self.positionals if not name.startswith("[")]
+        required = [name.removeprefix("-- ") for name in self.positionals if not name.startswith("[")]
         if len(line.positionals) < len(required):
             raise UsageError(f"{' and '.join(required)} {'is' if len(required) == 1 else 'are'} required")
         repeats = any("..." in name for name in self.positionals)

@@ -10,12 +10,11 @@ from publish.cli.goflag import Flag, boolean, path, unsigned
 from publish.cli.last_resort import GRACE, LastResort
 from publish.cli.messages import describe, log_internal_error
 from publish.cli.supervisor import CannotStart, Supervisor
-from publish.cli.verbs.begin import FROM, beginning, variables
+from publish.cli.verbs.begin import FROM, OWN_ATTEMPT, OWN_EPOCH, beginning, variables
 from publish.cli.verbs.common import (
     ATTEMPT,
     CHECKPOINT,
     CREDS,
-    EPOCH,
     EXIT_FAILURE,
     KEEP_EVERY,
     PROXY,
@@ -25,8 +24,9 @@ from publish.cli.verbs.common import (
     Verb,
 )
 from publish.cli.verbs.watch import INTERVAL, KEEP, SCAN_TIMEOUT, Watch, execution_folder
-from publish.domain.entry import to_text
-from publish.domain.errors import PublishError, UsageError
+from publish.domain.entry import has_control_characters, to_text
+from publish.domain.errors import NotDurable, PublishError, UsageError
+from publish.domain.executions import check_not_published
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +36,19 @@ if TYPE_CHECKING:
     from publish.domain.executions import Execution
     from publish.domain.root import Root
 
+_HINT = "give $DISPATCH_SAVES to the training as the folder to save in, or name a folder in it with -saves"
+
+
+def _folder_inside(value: str) -> bytes:
+    folder = path(value).rstrip(b"/")
+    if has_control_characters(folder) or any(part in (b"", b".", b"..") for part in folder.split(b"/")):
+        raise UsageError(f"not a folder inside $DISPATCH_SAVES (no leading slash, no . or ..): {value}")
+    return folder
+
+
+SAVES = Flag(
+    "saves", _folder_inside, "DIR", "watch this folder inside $DISPATCH_SAVES; default: $DISPATCH_SAVES itself"
+)
 NODE = Flag("node", unsigned, "K", "this node's number; only node 0 watches and prunes", default="0")
 VERIFY_FIRST = Flag(VERIFY.name, boolean, "", VERIFY.about, default="true")
 STRICT = Flag("strict", boolean, "", "end COMMAND if a scan fails", default="false")
@@ -60,10 +73,13 @@ def run(invocation: Invocation) -> int:
     execution = prepared.deadline.run(lambda: begin_on(opened))
     _log_beginning(invocation, opened.root, execution)
     env = {**given, **variables(opened.root, execution)}
+    inside = line.get(SAVES)
+    folder = execution.folder if inside is None else execution.folder + b"/" + inside
+    watch.check(opened, folder)
     watching = None
     if line[NODE] == 0:
-        folder = execution_folder(opened, execution.attempt)
-        watching = watch.on(opened, prepared.deadline, folder, execution.epoch)
+        prepared.deadline.run(lambda: check_not_published(opened.store, execution))
+        watching = watch.on(opened, prepared.deadline, execution_folder(opened, folder), execution.epoch, _HINT)
     try:
         supervisor = opened.start(lambda: Supervisor(command, env))
     except CannotStart as refusal:
@@ -132,13 +148,15 @@ class _Beside:
         if lines != self._last_fault or self.requested:
             for text in lines:
                 self._invocation.output.log(text)
-            self._invocation.output.log(f"run: {self._consequence()}")
+            self._invocation.output.log(f"run: {self._consequence(fault)}")
         self._last_fault = lines
         self._has_failed = True
         if self._is_strict and not self.requested:
             self._supervisor.end()
 
-    def _consequence(self) -> str:
+    def _consequence(self, fault: PublishError) -> str:
+        if self.requested and isinstance(fault, NotDurable):
+            return "the last scan failed"
         if self.requested:
             return "the last scan failed; run publish watch to publish what COMMAND saved"
         return "a scan failed, ending COMMAND (-strict)" if self._is_strict else "a scan failed, trying again"
@@ -175,13 +193,15 @@ VERB = Verb(
         "Signals are passed on to COMMAND, and its exit status is that of publish. All that publish says goes to",
         "stderr. A scan that fails does not stop COMMAND: it is reported and tried again.",
         "",
-        "On several nodes, give all of them the same attempt and each its number with -node.",
+        "On several nodes, give all of them the same attempt and each its number with -node. Give each start of a job",
+        "an attempt of its own, or none: an attempt that has published is not started again.",
     ),
     (
         CHECKPOINT,
         *FRAMEWORK_FLAGS,
-        ATTEMPT,
-        EPOCH,
+        SAVES,
+        OWN_ATTEMPT,
+        OWN_EPOCH,
         FROM,
         VERIFY_FIRST,
         SYNC,
@@ -195,6 +215,11 @@ VERB = Verb(
         SCAN_TIMEOUT,
     ),
     "publish run -checkpoint /data/run-7 -framework hf -- python train.py",
-    positionals=("COMMAND", "[ARG...]"),
+    positionals=("-- COMMAND", "[ARG...]"),
     success="COMMAND succeeded, and what it saved is published",
+    statuses=(
+        ("126, 127", "COMMAND cannot be started, or is not found"),
+        ("128+N", "signal N ended COMMAND"),
+        ("others", "COMMAND's own, also 1 and 2"),
+    ),
 )

@@ -27,11 +27,11 @@ from publish.cli.verbs.common import (
     positional,
 )
 from publish.cli.watching import Watching
-from publish.domain.entry import RESERVED, overlap, to_text
+from publish.domain.entry import EXECUTIONS, RESERVED, overlap, to_text
 from publish.domain.errors import ConfigError, PublishError, UsageError
 from publish.domain.frameworks import FRAMEWORKS
 from publish.domain.recognition import Recogniser
-from publish.domain.watch import Watcher
+from publish.domain.watch import Watcher, check_saves_folder
 from publish.domain.watch_notes import WatchNotes
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ KEEP = Flag(
     "keep",
     positive,
     "N",
-    "prune after a scan that published something, and keep the N latest publications",
+    "prune after a scan that published something, and keep the N latest publications; default: no pruning",
 )
 
 
@@ -75,14 +75,18 @@ class Watch:
         if self._keep is None and self._keep_every is not None:
             raise UsageError(f"-{KEEP_EVERY.name} needs -{KEEP.name}")
 
-    def on(self, opened: OpenRoot, deadline: Deadline, folder: bytes, epoch: int) -> Watching:
-        """The watch of `folder`, relative to the root. Raises ConfigError."""
+    def check(self, opened: OpenRoot, folder: bytes) -> None:
+        """Raises ConfigError if no save in `folder`, relative to the root, could be published."""
+        check_saves_folder(opened.store, self._framework, folder)
+
+    def on(self, opened: OpenRoot, deadline: Deadline, folder: bytes, epoch: int, advice: str = "") -> Watching:
+        """The watch of `folder`, relative to the root. `advice`: as in `WatchNotes`. Raises ConfigError."""
         find_flaw = _flaw_finder(opened) if self._verify else lambda _path: ""
         watcher = Watcher(
             opened.store, opened.reporter, opened.root, self._framework, folder, epoch, find_flaw, sync=self._sync
         )
         recogniser = Recogniser(opened.store, opened.root, FRAMEWORKS, self._framework, folder)
-        notes = WatchNotes(opened.reporter, recogniser, opened.root, self._framework, folder, monotonic())
+        notes = WatchNotes(opened.reporter, recogniser, opened.root, self._framework, folder, monotonic(), advice)
         notes.begin(epoch, self._interval)
         tidy = None if self._keep is None else partial(self._prune, opened, self._keep)
         return Watching(watcher, notes, opened, deadline, self._interval, tidy)
@@ -113,7 +117,7 @@ def run(invocation: Invocation) -> int:
 
     def begin() -> Watching:
         opened = prepared.open()
-        folder = _saves_folder(opened, saves) if saves else execution_folder(opened, attempt)
+        folder = _saves_folder(opened, saves) if saves else execution_folder(opened, EXECUTIONS + b"/" + attempt)
         return watch.on(opened, prepared.deadline, folder, epoch)
 
     watching = prepared.deadline.run(begin)
@@ -135,9 +139,8 @@ def _flaw_finder(opened: OpenRoot) -> Callable[[bytes], str]:
     return find_flaw
 
 
-def execution_folder(opened: OpenRoot, attempt: bytes) -> bytes:
-    """Where an execution saves, relative to the root. Raises ConfigError if a link leads there."""
-    folder = b"exec/" + attempt
+def execution_folder(opened: OpenRoot, folder: bytes) -> bytes:
+    """`folder`, where an execution saves, relative to the root. Raises ConfigError if a link leads there."""
     if opened.store.real_path(folder) not in (folder, None):
         raise ConfigError(
             "the folder of this execution is reached through a symbolic link (give SAVES if that is meant): "
