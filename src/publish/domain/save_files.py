@@ -9,9 +9,6 @@ from publish.domain.errors import FormatError
 from publish.domain.listing import saved_files
 from publish.domain.ports import SavedFile, Store
 
-DANGLING = -1
-"""The size with which a link that leads nowhere is listed."""
-
 
 class FileVanished(Exception):
     """A file that was listed is not there any more."""
