@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from time import process_time
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -39,6 +40,19 @@ def text_of(picture: ET.Element) -> str:
 def publications(epoch: int, steps: range, start: float) -> list[Publication]:
     """A step takes a second."""
     return [Publication(Entry.of(epoch, step, b"%d/%d" % (epoch, step)), start + step - steps[0]) for step in steps]
+
+
+def test_a_picture_of_many_executions_takes_time_in_proportion_to_their_number() -> None:
+    """log.2: whoever may write to .publish/ could make as many"""
+
+    def seconds(number: int) -> float:
+        log = [Publication(Entry.of(epoch, epoch, b"a"), float(epoch)) for epoch in range(number)]
+        starts = {number + epoch: Start("a", float(epoch), None) for epoch in range(number)}
+        began = process_time()
+        draw(log, starts, show)
+        return process_time() - began
+
+    assert min(seconds(8000) for _ in range(3)) < 16 * max(min(seconds(1000) for _ in range(3)), 0.01)
 
 
 def test_the_log_is_read_in_order_with_the_times_of_its_entries() -> None:

@@ -135,7 +135,9 @@ def _read_private(path: bytes, fields: Collection[str]) -> dict[str, str]:
             mode = stat.S_IMODE(status.st_mode)
             raise CredentialsError(f"group or others have access to the directory (run chmod 700); mode: {mode:04o}")
         if status.st_uid not in {0, os.geteuid()}:
-            raise CredentialsError(f"the directory belongs to neither you nor root; owner: {status.st_uid}")
+            raise CredentialsError(
+                f"the directory belongs to neither you ({os.geteuid()}) nor root; owner: {status.st_uid}"
+            )
         return _read_fields(directory, _names(directory), fields, _GROUP_AND_OTHERS)
 
 
@@ -148,7 +150,10 @@ def _open_directory(path: bytes) -> Iterator[int]:
         # With a trailing slash lstat(2) follows the link.
         if os.path.lexists(path.rstrip(b"/")):
             raise CredentialsError(f"dangling symlink: {os.fsdecode(path)}") from None
-        raise SourceUnavailable("directory not found") from None
+        # A relative location was made absolute: a ~ that the shell left as it was is an element of the path by now.
+        tilde = any(part.startswith(b"~") for part in path.split(b"/"))
+        hint = f" (~ is not expanded, give the whole path): {os.fsdecode(path)}" if tilde else ""
+        raise SourceUnavailable(f"directory not found{hint}") from None
     except NotADirectoryError:
         raise CredentialsError(f"not a directory: {os.fsdecode(path)}") from None
     except OSError as fault:
@@ -225,11 +230,13 @@ def _check_file(status: os.stat_result, name: str, refused: int) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise CredentialsError(f"not a regular file: {name}")
     if status.st_uid not in {0, os.geteuid()}:
-        raise CredentialsError(f"the file belongs to neither you nor root, but to user {status.st_uid}: {name}")
+        raise CredentialsError(
+            f"the file belongs to neither you ({os.geteuid()}) nor root, but to user {status.st_uid}: {name}"
+        )
     if status.st_mode & refused:
-        access = "access to" if refused == _GROUP_AND_OTHERS else "write permission for"
+        access, mend = ("access to", "600") if refused == _GROUP_AND_OTHERS else ("write permission for", "go-w")
         mode = stat.S_IMODE(status.st_mode)
-        raise CredentialsError(f"group or others have {access} the file, mode {mode:04o}: {name}")
+        raise CredentialsError(f"group or others have {access} the file (run chmod {mend}), mode {mode:04o}: {name}")
     if status.st_nlink != 1:
         raise CredentialsError(f"the file has {status.st_nlink} hard links: {name}")
 

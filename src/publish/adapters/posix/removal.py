@@ -13,13 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from publish.adapters.posix.faults import final, ignoring_absence
-from publish.adapters.posix.fds import DIRECTORY, DIRECTORY_ITSELF, Fsync, opened
+from publish.adapters.posix.fds import DEEPEST, DIRECTORY, DIRECTORY_ITSELF, Fsync, opened
 from publish.adapters.posix.root import Root
 from publish.domain.entry import to_text
 from publish.domain.errors import PermanentFault, SymlinkInPath
 
-# Each level holds a descriptor, and a process has 1,024 of them as a rule.
-_DEEPEST = 400
 # On NFS, ESTALE below a folder is what another prune has removed meanwhile (nfs.4).
 _GONE = (errno.ENOENT, errno.ESTALE)
 
@@ -150,8 +148,8 @@ class _Removal:
                 self._try(os.unlink, directory, name, below)
 
     def _remove_directory(self, parent: int, name: bytes, path: bytes, depth: int) -> None:
-        if depth > _DEEPEST:
-            self._faults.append((path, f"nested deeper than {_DEEPEST} folders"))
+        if depth > DEEPEST:
+            self._faults.append((path, f"nested deeper than {DEEPEST} folders"))
             return
         known = len(self._faults)
         try:

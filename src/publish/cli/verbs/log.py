@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from contextlib import suppress
 from time import gmtime, strftime
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from publish.domain.executions import Begun
 
 _MINUTE, _DAY = 60, 86400
+# As many as Linux follows (path_resolution(7)).
+_MOST_LINKS = 40
 
 JSON = Flag("json", boolean, "", "print one JSON object a line", default="false")
 LAST = Flag("n", positive, "N", "print the last N publications only")
@@ -89,11 +93,12 @@ def _write_picture(file: bytes, log: list[Publication], executions: list[Begun])
         execution.epoch: Start(to_text(execution.attempt), at, execution.resume.step if execution.resume else None)
         for execution, at in executions
     }
-    target = os.path.realpath(file)
-    temporary = b"%s.%s.tmp" % (target, os.urandom(8).hex().encode())
-    if os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)):
-        raise ConfigError(f"cannot write the picture (not a regular file): {to_text(file)}")
+    temporary = b""
     try:
+        target = _behind_links(file)
+        if os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)):
+            raise ConfigError(f"cannot write the picture (not a regular file): {to_text(file)}")
+        temporary = b"%s.%s.tmp" % (target, os.urandom(8).hex().encode())
         # Exclusively: in a folder that others can write to, the name may be a link of theirs.
         with open(temporary, "x", encoding="utf-8") as picture:
             picture.write(draw(log, starts, _label))
@@ -102,6 +107,28 @@ def _write_picture(file: bytes, log: list[Publication], executions: list[Begun])
         with suppress(OSError):
             os.unlink(temporary)
         raise ConfigError(f"cannot write the picture ({error.strerror}): {to_text(file)}") from error
+
+
+def _behind_links(file: bytes) -> bytes:
+    """Where the symbolic link `file` leads; `file` itself if it is not one. Raises ConfigError and OSError.
+
+    Another user's link is not followed: in a folder that they may write to, it could lead to any file of this user.
+    The kernel refuses that in /tmp for open(2), but not for the rename (proc_sys_fs(5), protected_symlinks).
+    """
+    path = file
+    for _ in range(_MOST_LINKS):
+        try:
+            status = os.lstat(path)
+        except FileNotFoundError:
+            return path
+        if not stat.S_ISLNK(status.st_mode):
+            return path
+        if status.st_uid not in (os.geteuid(), 0):
+            raise ConfigError(
+                f"cannot write the picture (a symbolic link of another user, uid {status.st_uid}): {to_text(path)}"
+            )
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
 def _label(seconds: float, interval: float) -> str:
