@@ -11,11 +11,10 @@ from publish.domain.errors import ConfigError, PublishError
 from publish.domain.layout import Framework
 from publish.domain.ports import Store
 from publish.domain.root import Root
-from publish.domain.watch import where_is
 
-_SHOWN = 5
+_MAX_SHOWN = 5
 # How many names are looked into; a folder with more than that is not one of saves.
-_LOOKED_AT = 50
+_MAX_EXAMINED = 50
 
 
 class Recogniser:
@@ -27,7 +26,7 @@ class Recogniser:
         """`saves`: the folder, relative to the root."""
         self._store = store
         self._root = root
-        self._where = where_is(root)
+        self._where = root.where
         self._chosen = chosen
         self._others = [framework for framework in frameworks.values() if framework.name != chosen.name]
         self._saves = saves
@@ -53,7 +52,7 @@ class Recogniser:
 
     def other_framework(self, paths: Iterable[bytes]) -> str | None:
         """The -framework for which one of these paths is a complete save, as a hint; None: no such framework."""
-        for path in islice(paths, _LOOKED_AT):
+        for path in islice(paths, _MAX_EXAMINED):
             for framework in self._others:
                 if self._is_complete(framework, path):
                     return f"{to_text(self._root.render(path))} is a complete save for -framework {framework.name}"
@@ -72,7 +71,7 @@ class Recogniser:
     def _nested(self, names: list[bytes]) -> str | None:
         """A folder one level down that holds saves."""
         layouts = self._chosen.layouts_on(self._where)
-        for name in names[:_LOOKED_AT]:
+        for name in names[:_MAX_EXAMINED]:
             folder = self._join(self._saves, name)
             for candidate in fitting(layouts, folder, self._names_in(folder)):
                 found = to_text(self._root.render(candidate.save.path))
@@ -95,5 +94,5 @@ class Recogniser:
 
 def _list(names: list[bytes]) -> str:
     """At most five names."""
-    shown = ", ".join(to_text(name) for name in names[:_SHOWN])
-    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    shown = ", ".join(to_text(name) for name in names[:_MAX_SHOWN])
+    return shown + (f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else "")

@@ -8,9 +8,6 @@ from publish.domain.entry import to_text
 from publish.domain.errors import FormatError
 from publish.domain.ports import SavedFile, Store
 
-DANGLING = -1
-"""The size with which a link that leads nowhere is listed."""
-
 
 class FileVanished(Exception):
     """A file that was listed is not there any more."""

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from publish.domain.entry import to_text
 from publish.domain.layout import Framework
-from publish.domain.ports import Report
 from publish.domain.recognition import Recogniser
+from publish.domain.report import Report
 from publish.domain.root import Root
 from publish.domain.watch import Incomplete, Scan
 
-# In seconds: long enough for a first save to begin, short enough for its author to be still there.
-FIRST_NOTE = 60.0
-STALLED = 1800.0
+# Long enough for a first save to begin, short enough for its author to be still there.
+FIRST_NOTE_SECONDS = 60.0
+STALLED_SECONDS = 1800.0
 
 
 class WatchNotes:
@@ -43,7 +43,7 @@ class WatchNotes:
 
     def after_scan(self, scan: Scan, now: float) -> None:
         """Says what keeps saves from being published, once it has done so for a while."""
-        if scan.saves == 0 and now - self._started >= FIRST_NOTE and self._is_first("no saves"):
+        if scan.saves == 0 and now - self._started >= FIRST_NOTE_SECONDS and self._mark_done("no saves"):
             self._report.note(self._recogniser.describe_no_saves())
         newest = scan.incomplete[-1] if scan.incomplete else None
         if newest is None or newest.save.path != self._newest:
@@ -51,13 +51,13 @@ class WatchNotes:
             self._newest_since = now
             return
         path, waited = newest.save.path, now - self._newest_since
-        looks = waited >= FIRST_NOTE and self._is_first("other framework", path)
+        looks = waited >= FIRST_NOTE_SECONDS and self._mark_done("other framework", path)
         if looks and (hint := self._recogniser.other_framework([path])):
-            self._report.note(f"{self._text(path)} is not complete: {newest.lack}; {hint}")
-        if waited >= STALLED and self._is_first("stalled", path):
-            self._report.note(f"{self._text(path)} has not become complete for 30 minutes: {newest.lack}")
+            self._report.note(f"{self._text(path)} is not complete: {newest.reason}; {hint}")
+        if waited >= STALLED_SECONDS and self._mark_done("stalled", path):
+            self._report.note(f"{self._text(path)} has not become complete for 30 minutes: {newest.reason}")
 
-    def _is_first(self, what: str, path: bytes = b"") -> bool:
+    def _mark_done(self, what: str, path: bytes = b"") -> bool:
         if (what, path) in self._done:
             return False
         self._done.add((what, path))
@@ -78,12 +78,12 @@ class WatchNotes:
 
     def _describe(self, incomplete: Sequence[Incomplete]) -> str:
         count = len(incomplete)
-        kinds = Counter(lack for _, lack in reversed(incomplete))
+        kinds = Counter(reason for _, reason in reversed(incomplete))
         newest = self._text(incomplete[-1].save.path)
-        lacks = ", ".join(f"{lack} ({number})" if len(kinds) > 1 else lack for lack, number in kinds.items())
+        reasons = ", ".join(f"{reason} ({number})" if len(kinds) > 1 else reason for reason, number in kinds.items())
         if count == 1:
-            return f"1 save is not complete, {newest}: {lacks}"
-        return f"{count} saves are not complete, the newest is {newest}: {lacks}"
+            return f"1 save is not complete, {newest}: {reasons}"
+        return f"{count} saves are not complete, the newest is {newest}: {reasons}"
 
     def _text(self, path: bytes) -> str:
         return to_text(self._root.render(path))

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from publish.adapters.posix.faults import final, ignoring_absence
-from publish.adapters.posix.fds import DEEPEST, DIRECTORY, DIRECTORY_ITSELF, Fsync, opened
-from publish.adapters.posix.root import Root
+from publish.adapters.posix.fds import DIRECTORY, DIRECTORY_ITSELF, MAX_DEPTH, Fsync, opening
+from publish.adapters.posix.root import RootDirectory
 from publish.domain.entry import to_text
 from publish.domain.errors import PermanentFault, SymlinkInPath
 
@@ -26,7 +26,7 @@ class _Missing(Exception):
     """Nothing stands at the path."""
 
 
-def remove(root: Root, fsync: Fsync, path: bytes, first: Sequence[bytes]) -> bool:
+def remove(root: RootDirectory, fsync: Fsync, path: bytes, first: Sequence[bytes]) -> bool:
     """Removes the file or folder at `path`, its files `first` before all others; returns whether it was there.
 
     Raises SymlinkInPath, ConfigError where the root is gone, OSError for a way that cannot be
@@ -35,7 +35,7 @@ def remove(root: Root, fsync: Fsync, path: bytes, first: Sequence[bytes]) -> boo
     """
     *above, name = path.split(b"/")
     try:
-        with _down(root, fsync, above) as parent:
+        with _open_parent(root, fsync, above) as parent:
             _Removal(parent, path, fsync).run(name, first)
             with final(f"sync the folder of {to_text(path)}"), ignoring_absence():
                 fsync(parent)
@@ -46,7 +46,7 @@ def remove(root: Root, fsync: Fsync, path: bytes, first: Sequence[bytes]) -> boo
 
 
 @contextmanager
-def _down(root: Root, fsync: Fsync, components: Sequence[bytes]) -> Iterator[int]:
+def _open_parent(root: RootDirectory, fsync: Fsync, components: Sequence[bytes]) -> Iterator[int]:
     """The directory that `components` lead to from the root, opened.
 
     Where something is missing on the way, the folder that does not have it is synced: an earlier
@@ -55,7 +55,7 @@ def _down(root: Root, fsync: Fsync, components: Sequence[bytes]) -> Iterator[int
     directory = os.open(b".", DIRECTORY, dir_fd=root.fd)
     try:
         for depth, component in enumerate(components, 1):
-            below = _enter(directory, component, b"/".join(components[:depth]))
+            below = _open_directory(directory, component, b"/".join(components[:depth]))
             os.close(directory)
             directory = below
         yield directory
@@ -67,7 +67,7 @@ def _down(root: Root, fsync: Fsync, components: Sequence[bytes]) -> Iterator[int
         os.close(directory)
 
 
-def _enter(directory: int, component: bytes, path: bytes) -> int:
+def _open_directory(directory: int, component: bytes, path: bytes) -> int:
     """Opens a directory below; `path` is its path from the root."""
     while True:
         try:
@@ -106,7 +106,7 @@ class _Removal:
 
     def run(self, name: bytes, first: Sequence[bytes]) -> None:
         if stat.S_ISDIR(_mode(self._parent, name, self._path)):
-            directory = _enter(self._parent, name, self._path)
+            directory = _open_directory(self._parent, name, self._path)
             try:
                 self._remove_first(directory, first)
                 self._empty(directory, self._path, 1)
@@ -148,12 +148,12 @@ class _Removal:
                 self._try(os.unlink, directory, name, below)
 
     def _remove_directory(self, parent: int, name: bytes, path: bytes, depth: int) -> None:
-        if depth > DEEPEST:
-            self._faults.append((path, f"nested deeper than {DEEPEST} folders"))
+        if depth > MAX_DEPTH:
+            self._faults.append((path, f"nested deeper than {MAX_DEPTH} folders"))
             return
         known = len(self._faults)
         try:
-            with opened(name, DIRECTORY_ITSELF, parent) as directory:
+            with opening(name, DIRECTORY_ITSELF, parent) as directory:
                 self._empty(directory, path, depth)
         except NotADirectoryError:
             # Swapped for a link or a file meanwhile, which goes as such.

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import stat
-from contextlib import suppress
 from time import gmtime, strftime
 
 from publish.cli import backends
@@ -14,17 +10,14 @@ from publish.cli.goflag import Flag, boolean, path, positive
 from publish.cli.output import escape
 from publish.cli.verbs.common import CHECKPOINT, EXIT_OK, S3_FLAGS, Invocation, Verb
 from publish.domain.entry import to_text
-from publish.domain.errors import ConfigError
 from publish.domain.log import Publication, read_log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from publish.cli.backends import OpenRoot
+    from publish.cli.backends.backend import OpenRoot
     from publish.domain.executions import Begun
 
 _MINUTE, _DAY = 60, 86400
-# As many as Linux follows (path_resolution(7)).
-_MOST_LINKS = 40
 
 JSON = Flag("json", boolean, "", "print one JSON object a line", default="false")
 LAST = Flag("n", positive, "N", "print the last N publications only")
@@ -41,7 +34,7 @@ def run(invocation: Invocation) -> int:
 
     opened, log, executions = backends.run(invocation, read)
     if picture is not None:
-        _write_picture(picture, log, executions)
+        backends.replace_file(picture, _draw(log, executions))
     for publication in log[-last if last else 0 :]:
         latest = publication is log[-1]
         invocation.output.print_result(
@@ -82,53 +75,14 @@ def _time(publication: Publication) -> str:
     return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
 
 
-def _write_picture(file: bytes, log: list[Publication], executions: list[Begun]) -> None:
-    """Written to a temporary name and renamed, so that no reader sees half of it. Raises ConfigError.
-
-    A symbolic link stays one. A device or a pipe is refused, because the rename would put a file in its place.
-    """
-    from publish.domain.timeline import Start, draw
+def _draw(log: list[Publication], executions: list[Begun]) -> str:
+    from publish.cli.timeline import Start, draw
 
     starts = {
         execution.epoch: Start(to_text(execution.attempt), at, execution.resume.step if execution.resume else None)
         for execution, at in executions
     }
-    temporary = b""
-    try:
-        target = _behind_links(file)
-        if os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)):
-            raise ConfigError(f"cannot write the picture (not a regular file): {to_text(file)}")
-        temporary = b"%s.%s.tmp" % (target, os.urandom(8).hex().encode())
-        # Exclusively: in a folder that others can write to, the name may be a link of theirs.
-        with open(temporary, "x", encoding="utf-8") as picture:
-            picture.write(draw(log, starts, _label))
-        os.replace(temporary, target)
-    except OSError as error:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise ConfigError(f"cannot write the picture ({error.strerror}): {to_text(file)}") from error
-
-
-def _behind_links(file: bytes) -> bytes:
-    """Where the symbolic link `file` leads; `file` itself if it is not one. Raises ConfigError and OSError.
-
-    Another user's link is not followed: in a folder that they may write to, it could lead to any file of this user.
-    The kernel refuses that in /tmp for open(2), but not for the rename (proc_sys_fs(5), protected_symlinks).
-    """
-    path = file
-    for _ in range(_MOST_LINKS):
-        try:
-            status = os.lstat(path)
-        except FileNotFoundError:
-            return path
-        if not stat.S_ISLNK(status.st_mode):
-            return path
-        if status.st_uid not in (os.geteuid(), 0):
-            raise ConfigError(
-                f"cannot write the picture (a symbolic link of another user, uid {status.st_uid}): {to_text(path)}"
-            )
-        path = os.path.join(os.path.dirname(path), os.readlink(path))
-    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return draw(log, starts, _label)
 
 
 def _label(seconds: float, interval: float) -> str:
