@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 
 from publish.cli import backends
+from publish.cli.beginning import FROM, beginning, variables
 from publish.cli.framework_flags import FRAMEWORK_FLAGS
 from publish.cli.goflag import Flag, boolean, path, unsigned
 from publish.cli.last_resort import GRACE_SECONDS, LastResort
 from publish.cli.messages import describe, log_internal_error
 from publish.cli.supervisor import CannotStart, Supervisor
-from publish.cli.verbs.begin import FROM, beginning, variables
 from publish.cli.verbs.common import (
     ATTEMPT,
     CHECKPOINT,
@@ -24,7 +24,7 @@ from publish.cli.verbs.common import (
     Invocation,
     Verb,
 )
-from publish.cli.verbs.watch import INTERVAL, KEEP, SCAN_TIMEOUT, WatchOptions, execution_folder
+from publish.cli.watch_options import INTERVAL, KEEP, SCAN_TIMEOUT, WatchOptions, execution_folder
 from publish.domain.entry import to_text
 from publish.domain.errors import PublishError, UsageError
 
