@@ -87,7 +87,7 @@ class Store(Protocol):
         """The names in a namespace, in no order, those of other programs included.
 
         A namespace that does not exist has no names. A name that exists from before the first
-        page is fetched until after the last is on exactly one page.
+        page is fetched until after the last is on a page, and may be there twice (s3.17).
         Raises FormatError if the namespace is not a folder or a member is not a regular file,
         and ConfigError (PermanentFault if only the store can tell) if the root does not exist.
         """
