@@ -9,7 +9,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[1]
 DOCS = REPOSITORY / "docs"
-PAGES = [*sorted(DOCS.rglob("*.md")), REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md"]
+PAGES = sorted([*REPOSITORY.glob("*.md"), *DOCS.rglob("*.md"), *(REPOSITORY / "examples").rglob("*.md")])
 DECISIONS = sorted((DOCS / "decisions").glob("[0-9]*.md"))
 
 

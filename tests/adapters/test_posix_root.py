@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from publish.adapters.posix import PosixStore, leads_to
+from publish.adapters.posix import PosixStore, same_directory
 from publish.domain.entry import Entry
 from publish.domain.errors import ConfigError, FormatError, NotApplied, PermanentFault, PublishError, SymlinkInPath
 from publish.domain.frameworks import MARKERS
@@ -290,11 +290,10 @@ def test_whether_a_path_leads_to_the_root_is_told_by_what_it_is(root: Path) -> N
     """publish.3."""
     link = root.parent / "link"
     link.symlink_to(root)
-    is_root = leads_to(bytes(root))
-    assert is_root(bytes(link))
-    assert is_root(bytes(root))
-    assert not is_root(bytes(root.parent))
-    assert not is_root(bytes(root / "missing"))
+    assert same_directory(bytes(link), bytes(root))
+    assert same_directory(bytes(root), bytes(root))
+    assert not same_directory(bytes(root.parent), bytes(root))
+    assert not same_directory(bytes(root / "missing"), bytes(root))
 
 
 def test_a_component_swapped_for_a_link_leads_no_removal_to_another_root(root: Path) -> None:

@@ -22,7 +22,7 @@ PROGRAM = """
 import ctypes, importlib, os, sys
 from publish.cli import last_resort
 module, name = sys.argv.pop(1).rsplit(".", 1)
-last_resort.GRACE = float(sys.argv.pop(1))
+last_resort.GRACE_SECONDS = float(sys.argv.pop(1))
 
 def hold(*_arguments, **_flags):
     os.write(1, b"held\\n")

@@ -284,7 +284,7 @@ def test_an_internal_error_shows_its_type_and_lines_only(root: Path, monkeypatch
 CHATTY = """
 import os, sys
 from publish.__main__ import run
-from publish.cli import backends
+from publish.cli.backends import directory, s3
 
 class Dying:
     def __del__(self):
@@ -292,14 +292,14 @@ class Dying:
 
 def chatter(*_, **__):
     import logging
-    backends._silence_libraries()
+    s3.silence_libraries()
     logging.getLogger("some.library").error("canary")
     Dying()
     import warnings
     warnings.warn("canary")
     os._exit(0)
 
-backends._open_directory = chatter
+directory._open = chatter
 sys.argv = ["publish", "resolve", "-checkpoint", "/"]
 run()
 """

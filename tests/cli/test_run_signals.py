@@ -148,7 +148,7 @@ def test_what_does_not_end_on_sigterm_is_killed_a_while_later() -> None:
     script = """
 import os, sys
 from publish.cli import supervisor
-supervisor.KILL_AFTER = 0.05
+supervisor.KILL_AFTER_SECONDS = 0.05
 here, there = os.pipe()
 os.set_inheritable(there, True)
 command = [b"sh", b"-c", b"trap '' TERM; echo >&%d; while :; do sleep 0.01; done" % there]

@@ -38,9 +38,9 @@ UNTIL_IT_WATCHES = CHILD.replace(
     "from publish.__main__ import run",
     """
 from publish.__main__ import run
-from publish.cli.watching import Watching
+from publish.cli.watch_loop import WatchLoop
 
-Watching.run = lambda *_: tell(0)
+WatchLoop.run = lambda *_: tell(0)
 """,
 )
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from publish.domain import dcp_metadata
-from publish.domain.completeness import lack
+from publish.domain.completeness import why_incomplete
 from publish.domain.errors import FormatError
 from publish.domain.frameworks import FRAMEWORKS
 from publish.domain.layout import ITSELF, Check, Layout, Need, Save, Tracker
@@ -48,7 +48,7 @@ def layout_of(*needs: Need, **rest: Any) -> Layout:  # noqa: ANN401  (any field 
 )
 def test_an_hf_save_is_complete_when_its_state_is_whole(files: dict[str, bytes], lacking: str | None) -> None:
     """watch.2, watch.4."""
-    assert lack(store_with(files), HF, SAVE) == lacking
+    assert why_incomplete(store_with(files), HF, SAVE) == lacking
 
 
 def test_a_pre_emption_save_that_begins_between_two_looks_is_not_taken_for_complete() -> None:
@@ -61,7 +61,7 @@ def test_a_pre_emption_save_that_begins_between_two_looks_is_not_taken_for_compl
             self.files[SAVE.path + b"/trainer_state.json"] = STATE
             return found
 
-    assert lack(Racing(), HF, SAVE) is not None
+    assert why_incomplete(Racing(), HF, SAVE) is not None
 
 
 @pytest.mark.parametrize(
@@ -76,14 +76,14 @@ def test_a_pre_emption_save_that_begins_between_two_looks_is_not_taken_for_compl
 def test_a_document_that_can_never_become_right_is_an_error_that_names_the_file(state: bytes, fault: str) -> None:
     """watch.4."""
     with pytest.raises(FormatError) as caught:
-        lack(store_with({"trainer_state.json": state}), HF, SAVE)
+        why_incomplete(store_with({"trainer_state.json": state}), HF, SAVE)
     assert str(caught.value) == f"trainer_state.json: {fault}"
 
 
 def test_a_state_that_is_not_a_regular_file_is_an_error() -> None:
     """watch.4."""
     with pytest.raises(FormatError, match=r"^trainer_state.json: not a regular file"):
-        lack(store_with({"trainer_state.json/x": b""}), HF, SAVE)
+        why_incomplete(store_with({"trainer_state.json/x": b""}), HF, SAVE)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_dcp_save_is_complete_when_its_metadata_has_content_and_it_is_not_mega
     files: dict[str, bytes], lacking: str | None
 ) -> None:
     """watch.2, watch.3: a power loss leaves .metadata there empty."""
-    assert lack(store_with(files), DCP, SAVE) == lacking
+    assert why_incomplete(store_with(files), DCP, SAVE) == lacking
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_dcp_save_is_complete_when_its_metadata_has_content_and_it_is_not_mega
 def test_json_is_asked_for_its_keys(content: bytes, lacking: str | None) -> None:
     """watch.2."""
     layout = layout_of(Need(b"a.json", Check.JSON, set_key="key", unset_key="gone"))
-    assert lack(store_with({"a.json": content}), layout, SAVE) == lacking
+    assert why_incomplete(store_with({"a.json": content}), layout, SAVE) == lacking
 
 
 def test_a_zip_is_whole_with_its_last_byte_and_not_before() -> None:
@@ -130,11 +130,11 @@ def test_a_zip_is_whole_with_its_last_byte_and_not_before() -> None:
     for cut in range(len(whole)):
         store = FakeStore()
         store.files[SAVE.path] = whole[:cut]
-        assert lack(store, layout, SAVE), cut
+        assert why_incomplete(store, layout, SAVE), cut
     store.files[SAVE.path] = whole
-    assert lack(store, layout, SAVE) is None
+    assert why_incomplete(store, layout, SAVE) is None
     store.files[SAVE.path] = whole + b"x"
-    assert lack(store, layout, SAVE)
+    assert why_incomplete(store, layout, SAVE)
 
 
 def test_a_file_that_torch_did_not_write_is_named() -> None:
@@ -142,7 +142,7 @@ def test_a_file_that_torch_did_not_write_is_named() -> None:
     layout = layout_of(Need(ITSELF, Check.ZIP))
     store = FakeStore()
     store.files[SAVE.path] = pickle.dumps("old") * 20
-    assert lack(store, layout, SAVE) == "s-5 does not begin as a file of torch.save"
+    assert why_incomplete(store, layout, SAVE) == "s-5 does not begin as a file of torch.save"
 
 
 def test_a_distributed_checkpoint_has_every_byte_that_its_metadata_names() -> None:
@@ -150,13 +150,13 @@ def test_a_distributed_checkpoint_has_every_byte_that_its_metadata_names() -> No
     layout = layout_of(Need(b".metadata", Check.DCP))
     metadata = pickle.dumps(Metadata({"__0_0.distcp": 10, "deep/__1_0.distcp": 20}), protocol=4)
     files = {".metadata": metadata, "__0_0.distcp": bytes(10), "deep/__1_0.distcp": bytes(20)}
-    assert lack(store_with(files), layout, SAVE) is None
-    assert lack(store_with({**files, "deep/__1_0.distcp": bytes(19)}), layout, SAVE) == (
+    assert why_incomplete(store_with(files), layout, SAVE) is None
+    assert why_incomplete(store_with({**files, "deep/__1_0.distcp": bytes(19)}), layout, SAVE) == (
         ".metadata names deep/__1_0.distcp, which has 19 of 20 bytes"
     )
     del files["deep/__1_0.distcp"]
-    assert lack(store_with(files), layout, SAVE) == ".metadata names deep/__1_0.distcp, which is not there"
-    assert lack(store_with({**files, ".metadata": metadata[:-5]}), layout, SAVE) == (
+    assert why_incomplete(store_with(files), layout, SAVE) == ".metadata names deep/__1_0.distcp, which is not there"
+    assert why_incomplete(store_with({**files, ".metadata": metadata[:-5]}), layout, SAVE) == (
         f".metadata is not readable: cut off: {len(metadata) - 5} bytes"
     )
 
@@ -165,16 +165,19 @@ def test_a_name_in_the_metadata_that_no_file_can_have_is_not_there() -> None:
     """watch.2: a lone surrogate, which is not UTF-8."""
     layout = layout_of(Need(b".metadata", Check.DCP))
     metadata = pickle.dumps(Metadata({"\ud800": 1}), protocol=4)
-    assert lack(store_with({".metadata": metadata}), layout, SAVE) == ".metadata names \ud800, which is not there"
+    assert (
+        why_incomplete(store_with({".metadata": metadata}), layout, SAVE)
+        == ".metadata names \ud800, which is not there"
+    )
 
 
 def test_a_path_in_the_metadata_is_read_as_verify_reads_it() -> None:
     """watch.2, verify.2"""
     layout = layout_of(Need(b".metadata", Check.DCP))
     metadata = pickle.dumps(Metadata({"./deep//__0_0.distcp": 10}), protocol=4)
-    assert lack(store_with({".metadata": metadata, "deep/__0_0.distcp": bytes(10)}), layout, SAVE) is None
+    assert why_incomplete(store_with({".metadata": metadata, "deep/__0_0.distcp": bytes(10)}), layout, SAVE) is None
     metadata = pickle.dumps(Metadata({"../s-4/__0_0.distcp": 10}), protocol=4)
-    assert lack(store_with({".metadata": metadata}), layout, SAVE) == (
+    assert why_incomplete(store_with({".metadata": metadata}), layout, SAVE) == (
         ".metadata names a file outside its folder: ../s-4/__0_0.distcp"
     )
 
@@ -183,8 +186,8 @@ def test_metadata_that_is_too_long_to_be_read_is_complete_when_it_is_not_empty(m
     """watch.2: its size is bounded by what a scan may cost."""
     monkeypatch.setattr(dcp_metadata, "MAX_BYTES", 10)
     layout = layout_of(Need(b".metadata", Check.DCP))
-    assert lack(store_with({".metadata": b"x" * 11}), layout, SAVE) is None
-    assert lack(store_with({".metadata": b"x" * 10}), layout, SAVE)
+    assert why_incomplete(store_with({".metadata": b"x" * 11}), layout, SAVE) is None
+    assert why_incomplete(store_with({".metadata": b"x" * 10}), layout, SAVE)
 
 
 def test_an_index_needs_every_file_that_it_names_whole() -> None:
@@ -192,13 +195,15 @@ def test_an_index_needs_every_file_that_it_names_whole() -> None:
     layout = layout_of(Need(b"w.index.json", Check.INDEX))
     index = json.dumps({"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}}).encode()
     files = {"w.index.json": index, "1.safetensors": safetensors(8), "2.safetensors": safetensors(8)}
-    assert lack(store_with(files), layout, SAVE) is None
-    assert lack(store_with({**files, "2.safetensors": safetensors(8)[:-1]}), layout, SAVE)
-    assert lack(store_with({**files, "2.safetensors": b"abc"}), layout, SAVE)
-    assert lack(store_with({**files, "w.index.json": index[:-1]}), layout, SAVE)
-    assert lack(store_with({**files, "w.index.json": b"{}"}), layout, SAVE) == "w.index.json has no weight_map"
+    assert why_incomplete(store_with(files), layout, SAVE) is None
+    assert why_incomplete(store_with({**files, "2.safetensors": safetensors(8)[:-1]}), layout, SAVE)
+    assert why_incomplete(store_with({**files, "2.safetensors": b"abc"}), layout, SAVE)
+    assert why_incomplete(store_with({**files, "w.index.json": index[:-1]}), layout, SAVE)
+    assert (
+        why_incomplete(store_with({**files, "w.index.json": b"{}"}), layout, SAVE) == "w.index.json has no weight_map"
+    )
     del files["1.safetensors"]
-    assert lack(store_with(files), layout, SAVE) == "w.index.json names 1.safetensors, which is not there"
+    assert why_incomplete(store_with(files), layout, SAVE) == "w.index.json names 1.safetensors, which is not there"
 
 
 @pytest.mark.parametrize(
@@ -216,13 +221,13 @@ def test_an_index_needs_every_file_that_it_names_whole() -> None:
 def test_the_files_of_the_ranks_are_counted(ranks: int | None, names: list[str], complete: bool) -> None:  # noqa: FBT001
     """watch.2."""
     layout = layout_of(Need(b"*.pt", Check.RANKS), ranks=ranks)
-    assert (lack(store_with(dict.fromkeys(names, b"x")), layout, SAVE) is None) is complete
+    assert (why_incomplete(store_with(dict.fromkeys(names, b"x")), layout, SAVE) is None) is complete
 
 
 def test_an_empty_file_of_a_rank_is_not_complete() -> None:
     """watch.2: it has been created, and not yet written."""
     layout = layout_of(Need(b"*.pt", Check.RANKS))
-    assert lack(store_with({"rank_0.pt": b""}), layout, SAVE) == "rank_0.pt is empty"
+    assert why_incomplete(store_with({"rank_0.pt": b""}), layout, SAVE) == "rank_0.pt is empty"
 
 
 @pytest.mark.parametrize(
@@ -246,7 +251,7 @@ def test_a_tracker_names_the_save(content: bytes | None, exact: bool, complete: 
     if content is not None:
         store.files[b"run/latest"] = content
     layout = layout_of(Need(b"a", Check.ANY), tracker=Tracker(b"latest", exact=exact))
-    assert (lack(store, layout, SAVE) is None) is complete
+    assert (why_incomplete(store, layout, SAVE) is None) is complete
 
 
 @pytest.mark.parametrize(
@@ -258,14 +263,14 @@ def test_what_lies_beside_a_save_may_forbid_it(beside: str, complete: bool) -> N
     store = store_with({"a": b"x"})
     store.files[f"run/{beside}".encode()] = b""
     layout = layout_of(Need(b"a", Check.ANY), forbids=(b"../{}.tmp*",))
-    assert (lack(store, layout, SAVE) is None) is complete
+    assert (why_incomplete(store, layout, SAVE) is None) is complete
 
 
 def test_a_file_may_be_asked_for_in_each_folder() -> None:
     """watch.2: the roles of a reinforcement learning run."""
     layout = layout_of(Need(b"*/done.json", Check.JSON, each_folder=True))
-    assert lack(store_with({"actor/done.json": b"{}", "critic/done.json": b"{}"}), layout, SAVE) is None
-    assert lack(store_with({"actor/done.json": b"{}", "critic/x": b""}), layout, SAVE) == (
+    assert why_incomplete(store_with({"actor/done.json": b"{}", "critic/done.json": b"{}"}), layout, SAVE) is None
+    assert why_incomplete(store_with({"actor/done.json": b"{}", "critic/x": b""}), layout, SAVE) == (
         "critic/done.json is not there"
     )
 
@@ -275,5 +280,5 @@ def test_a_save_in_the_root_itself_is_looked_at_there() -> None:
     store = FakeStore()
     store.files = {b"s-5/a": b"x", b"latest": b"5", b"s-5.tmp": b""}
     layout = layout_of(Need(b"a", Check.ANY), tracker=Tracker(b"latest"))
-    assert lack(store, layout, Save(5, b"s-5")) is None
-    assert lack(store, layout._replace(forbids=(b"../{}.tmp",)), Save(5, b"s-5")) == "../s-5.tmp is there"
+    assert why_incomplete(store, layout, Save(5, b"s-5")) is None
+    assert why_incomplete(store, layout._replace(forbids=(b"../{}.tmp",)), Save(5, b"s-5")) == "../s-5.tmp is there"

@@ -9,7 +9,8 @@ import pytest
 from publish.domain.entry import MAX_UINT64
 from publish.domain.errors import ConfigError
 from publish.domain.frameworks import FRAMEWORKS, MARKERS
-from publish.domain.layout import Framework, Layout, Where
+from publish.domain.layout import Framework, Layout
+from publish.domain.root import Where
 
 LAYOUTS = [(framework.name, layout) for framework in FRAMEWORKS.values() for layout in framework.layouts]
 

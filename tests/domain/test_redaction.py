@@ -102,7 +102,8 @@ def test_text_without_a_secret_is_unchanged(secrets: tuple[str, ...]) -> None:
 def test_with_a_limit_the_text_is_one_bounded_line_and_no_secret_is_cut_in_two() -> None:
     """vault.8"""
     assert redacted("a\n\tb\x1b[31m  c", limit=100) == "a b [31m c"
-    assert redacted("x" * 20, limit=10) == "x" * 10 + "…"
+    assert redacted("x" * 20, limit=10) == "x" * 9 + "…"
+    assert redacted("x" * 10, limit=10) == "x" * 10
     assert redacted("x" * 8 + TOKEN, TOKEN, limit=10) == "x" * 8 + "…"
 
 

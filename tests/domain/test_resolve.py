@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from publish.domain.candidate import find
 from publish.domain.entry import Entry
 from publish.domain.errors import FormatError
-from publish.domain.listing import saved_files
-from publish.domain.ports import Namespace
+from publish.domain.frameworks import FRAMEWORKS
+from publish.domain.layout import Where
+from publish.domain.listing import entries, saved_files
+from publish.domain.log import read_log
+from publish.domain.ports import DatedPage, FilesPage, Namespace, Page
 from publish.domain.prune import prune
 from publish.domain.resolve import latest
 from publish.domain.retention import Policy
@@ -25,6 +31,42 @@ def test_the_greatest_epoch_and_step_wins_over_any_number_of_pages(log: set[Entr
     store = FakeStore(page_size)
     store.areas[Namespace.PUB] = {entry.name for entry in log}
     assert latest(store) == max(log, default=None, key=lambda entry: (entry.epoch, entry.step, entry.name))
+
+
+class RepeatingStore(FakeStore):
+    """Lists everything twice on a page, and the whole page again on the next."""
+
+    def list_entries(self, namespace: Namespace, token: str | None) -> Page:
+        return _repeated(super().list_entries(namespace, None), token)
+
+    def list_dated(self, namespace: Namespace, token: str | None) -> DatedPage:
+        return _repeated(super().list_dated(namespace, None), token)
+
+    def list_directories(self, path: bytes, token: str | None) -> Page:
+        return _repeated(super().list_directories(path, None), token)
+
+    def list_files(self, path: bytes, token: str | None) -> FilesPage:
+        return _repeated(super().list_files(path, None), token)
+
+
+AnyPage = TypeVar("AnyPage", Page, DatedPage, FilesPage)
+
+
+def _repeated(page: AnyPage, token: str | None) -> AnyPage:
+    return type(page)([*page[0], *page[0]], "again" if token is None else None)
+
+
+def test_what_a_store_lists_twice_counts_once() -> None:
+    """s3.17"""
+    store = RepeatingStore()
+    made = [Entry.of(1, step, b"exec/a/checkpoint-%d" % step) for step in (1, 2)]
+    store.areas[Namespace.PUB] = {entry.name for entry in made}
+    for entry in made:
+        store.files[entry.path + b"/trainer_state.json"] = b'{"global_step": %d}' % entry.step
+    assert sorted(entries(store, Namespace.PUB)) == made
+    assert [publication.entry for publication in read_log(store)] == made
+    assert [file.path for file in saved_files(store, made[0].path)] == [b"trainer_state.json"]
+    assert len(find(store, FRAMEWORKS["hf"].layouts_on(Where.DIRECTORY), b"exec/a")) == len(made)
 
 
 def test_an_unrecognised_entry_on_any_page_is_an_error() -> None:

@@ -17,7 +17,7 @@ from publish.domain.errors import (
     SymlinkInPath,
     Unreachable,
 )
-from publish.domain.retry import FIRST_WAIT, MAX_WAIT, Attempts, RetryLimits, next_wait
+from publish.domain.retry import FIRST_WAIT_SECONDS, MAX_WAIT_SECONDS, Attempts, RetryLimits, next_wait
 from tests.support.retrying import LIMITS
 
 
@@ -37,11 +37,11 @@ def test_waits_double_up_to_a_bound_and_are_spread(failures: int, fault: StoreFa
     bounds = next_wait(fault, Attempts(failures=failures), 0.0, LIMITS)
     assert bounds is not None
     low, high = bounds
-    assert 0 < low < high <= MAX_WAIT
+    assert 0 < low < high <= MAX_WAIT_SECONDS
     longer = next_wait(fault, Attempts(failures=failures + 1), 0.0, LIMITS)
     assert longer is not None
     assert longer >= bounds
-    assert next_wait(fault, Attempts(failures=1), 0.0, LIMITS) == (FIRST_WAIT / 2, FIRST_WAIT)
+    assert next_wait(fault, Attempts(failures=1), 0.0, LIMITS) == (FIRST_WAIT_SECONDS / 2, FIRST_WAIT_SECONDS)
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def test_a_save_settles_when_two_scans_see_the_same() -> None:
     run.watcher.begin()
     run.put("s-7/mark", b"")
     run.put("s-7/weights", b"ww")
-    assert run.watcher.scan().incomplete[0].lack == "has changed since the scan before"
+    assert run.watcher.scan().incomplete[0].reason == "has changed since the scan before"
     assert run.watcher.is_settling
     run.put("s-7/weights", b"ww")
     assert run.watcher.scan().incomplete

@@ -14,7 +14,7 @@ from publish.domain.ports import Page
 from publish.domain.recognition import Recogniser
 from publish.domain.root import PosixRoot
 from publish.domain.watch import Incomplete, Scan, Watcher
-from publish.domain.watch_notes import FIRST_NOTE, STALLED, WatchNotes
+from publish.domain.watch_notes import FIRST_NOTE_SECONDS, STALLED_SECONDS, WatchNotes
 from tests.support.fakes import FakeReport, FakeStore
 from tests.support.faults import Fault, FaultyStore
 from tests.support.layouts import torch_zip
@@ -91,10 +91,10 @@ def test_one_save_that_is_not_complete_is_named() -> None:
 def test_a_folder_without_saves_is_described_in_the_first_minutes_once_and_at_the_end() -> None:
     """watch.8: at most five names."""
     told = Told({f"{name}/x": b"" for name in ("runs", "logs", "a", "b", "c", "d", "e")})
-    told.scan(FIRST_NOTE - 1)
+    told.scan(FIRST_NOTE_SECONDS - 1)
     assert told.report.notes == []
-    told.scan(FIRST_NOTE)
-    told.scan(FIRST_NOTE + 10)
+    told.scan(FIRST_NOTE_SECONDS)
+    told.scan(FIRST_NOTE_SECONDS + 10)
     expected = "nothing in /ckpt/exec/a has the name of a save of hf (checkpoint-N); it holds a, b, c, d, e and 2 more"
     assert told.report.notes == [expected]
     told.report.notes.clear()
@@ -105,7 +105,7 @@ def test_saves_that_never_appeared_are_said_with_what_is_beside_them() -> None:
     """watch.8: a wrong -attempt."""
     told = Told()
     told.store.files[b"exec/try-1/checkpoint-5/x"] = b""
-    told.scan(FIRST_NOTE)
+    told.scan(FIRST_NOTE_SECONDS)
     assert told.report.notes == ["/ckpt/exec/a is not there yet; /ckpt/exec holds try-1"]
     told.report.notes.clear()
     assert told.end() == ["/ckpt/exec/a never appeared; /ckpt/exec holds try-1"]
@@ -209,10 +209,10 @@ def test_a_wrong_framework_is_corrected_when_names_fit(at_end: bool) -> None:  #
         assert told.end() == [f"1 save is not complete, /ckpt/exec/a/global_step_5: .metadata is not there; {hint}"]
         return
     told.scan(10)
-    told.scan(10 + FIRST_NOTE - 1)
+    told.scan(10 + FIRST_NOTE_SECONDS - 1)
     assert told.report.notes == []
-    told.scan(10 + FIRST_NOTE)
-    told.scan(10 + FIRST_NOTE + 1)
+    told.scan(10 + FIRST_NOTE_SECONDS)
+    told.scan(10 + FIRST_NOTE_SECONDS + 1)
     assert told.report.notes == [f"/ckpt/exec/a/global_step_5 is not complete: .metadata is not there; {hint}"]
 
 
@@ -220,15 +220,15 @@ def test_a_save_that_stays_incomplete_for_half_an_hour_is_said_once() -> None:
     """watch.8: counted from when it was first the newest."""
     told = Told({"checkpoint-5/weights": b""})
     told.scan(100)
-    told.scan(100 + STALLED - 1)
+    told.scan(100 + STALLED_SECONDS - 1)
     assert told.report.notes == []
-    told.scan(100 + STALLED)
-    told.scan(100 + 2 * STALLED)
+    told.scan(100 + STALLED_SECONDS)
+    told.scan(100 + 2 * STALLED_SECONDS)
     stalled = "has not become complete for 30 minutes: trainer_state.json is not there"
     assert told.report.notes == [f"/ckpt/exec/a/checkpoint-5 {stalled}"]
     told.store.files[SAVES + b"/checkpoint-6/weights"] = b""
-    told.scan(100 + 3 * STALLED)
-    told.scan(100 + 4 * STALLED)
+    told.scan(100 + 3 * STALLED_SECONDS)
+    told.scan(100 + 4 * STALLED_SECONDS)
     assert told.report.notes[1:] == [f"/ckpt/exec/a/checkpoint-6 {stalled}"]
 
 
@@ -237,7 +237,7 @@ def test_saves_that_follow_each_other_quickly_and_never_become_complete_are_said
     told = Told(framework="dcp")
     for step in range(1, 10):
         told.store.files[SAVES + b"/checkpoint-%d/trainer_state.json" % step] = b'{"global_step": %d}' % step
-        told.scan(step * FIRST_NOTE / 2)
+        told.scan(step * FIRST_NOTE_SECONDS / 2)
     save = "/ckpt/exec/a/checkpoint-1"
     assert told.report.notes == [
         (
@@ -251,9 +251,9 @@ def test_an_overtaken_save_that_no_framework_takes_is_said_with_what_it_lacks() 
     """watch.8"""
     told = Told({"checkpoint-1/weights": b"", "checkpoint-2/weights": b""})
     told.scan(10)
-    told.scan(10 + FIRST_NOTE - 1)
+    told.scan(10 + FIRST_NOTE_SECONDS - 1)
     assert told.report.notes == []
-    told.scan(10 + FIRST_NOTE)
+    told.scan(10 + FIRST_NOTE_SECONDS)
     lack = "trainer_state.json is not there"
     assert told.report.notes == [f"/ckpt/exec/a/checkpoint-1 is not complete although a later save has begun: {lack}"]
 
@@ -263,7 +263,7 @@ def test_a_save_that_a_later_one_overtakes_and_that_then_becomes_complete_is_not
     told = Told({"checkpoint-1/weights": b"", "checkpoint-2/weights": b""})
     told.scan(10)
     told.store.files[SAVES + b"/checkpoint-1/trainer_state.json"] = b'{"global_step": 1}'
-    told.scan(10 + FIRST_NOTE)
+    told.scan(10 + FIRST_NOTE_SECONDS)
     assert told.report.notes == []
 
 
@@ -273,7 +273,7 @@ def test_a_save_that_becomes_complete_in_time_is_not_worth_a_note() -> None:
     told.scan(0)
     told.store.files[SAVES + b"/checkpoint-5/trainer_state.json"] = STATE
     told.scan(20)
-    told.scan(STALLED + 30)
+    told.scan(STALLED_SECONDS + 30)
     assert told.report.notes == []
 
 

@@ -14,7 +14,7 @@ import yaml
 from kubernetes_validate import ValidationError
 from kubernetes_validate.utils import all_versions, major_minor, validate
 
-from tests.support.kubelet import MountedSecret
+from tests.support.kubelet import MountedSecret, environment, expanded
 from tests.support.program import CLEAN, PROGRAM, without_narration
 from tests.support.s3_roots import Place, make_place
 from tests.support.servers import KeyedServer, S3Server
@@ -97,8 +97,8 @@ class Pod:
 
     def start(self, container: str) -> subprocess.Popen[bytes]:
         spec = next(one for one in self.spec["initContainers"] if one["name"] == container)
-        env = {one["name"]: self._value(one) for one in spec["env"]}
-        words = [self._expanded(word, env) for word in [*spec["command"], *spec.get("args", [])]]
+        env = {name: self._moved(value) for name, value in environment(spec["env"], self.fields).items()}
+        words = [expanded(self._moved(word), env) for word in [*spec["command"], *spec.get("args", [])]]
         path = f"{Path(PROGRAM).parent}:{CLEAN['PATH']}"
         return subprocess.Popen(words, env=env | {"PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
@@ -121,15 +121,6 @@ class Pod:
                 assert watch.returncode == 0
             finally:
                 watch.kill()
-
-    def _value(self, variable: dict[str, Any]) -> str:
-        if "value" in variable:
-            return self._moved(variable["value"])
-        return self.fields.get(variable["valueFrom"]["fieldRef"]["fieldPath"], "")
-
-    def _expanded(self, word: str, env: dict[str, str]) -> str:
-        """`$(NAME)` is the variable's value; what names none stays as it is (Kubernetes, container v1 core, args)."""
-        return re.sub(r"\$\((\w+)\)", lambda found: env.get(found[1], found[0]), self._moved(word))
 
     def _moved(self, word: str) -> str:
         for there, here in self.moved.items():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from publish.domain.candidate import names_in
 from publish.domain.root import S3Root
 from tests.support.dialect_proxy import DIALECTS, STUCK, Dialect, dialect_proxy
 from tests.support.fault_proxy import Wire
@@ -78,7 +79,7 @@ def run(job: S3Job, attempt: str) -> bytes:
 
 
 def every_verb(job: S3Job, name: str, *, full: bool) -> None:
-    """A run from its start to a prune, each verb on an empty or a full log."""
+    """A run from its start to a prune, each verb on an empty or a full log; a watch on the one, a run on the other."""
     url = job.place.url
     if full:
         job.place.fill("exec/old/checkpoint-1/trainer_state.json", body=b'{"global_step": 1}')
@@ -97,11 +98,23 @@ def every_verb(job: S3Job, name: str, *, full: bool) -> None:
     job.place.fill(f"{named}/x", f"{named}/{name}", f"{named}+/{name}", f"{named}-")
     assert named.encode() in do(job, "publish", "-epoch", "3", f"{url}/{named}", "3")
     assert do(job, "resolve") == f"{url}/{named}\n".encode()
-    assert json.loads(do(job, "log", "-json", "-n", "1"))["save"] == f"{url}/{named}"
-    assert do(job, "verify", "-all").endswith(f"whole {url}/{named}\n".encode())
-    assert do(job, "prune", "-keep", "1").endswith(f"removed {url}/{marked}\n".encode())
+    log = [json.loads(line) for line in do(job, "log", "-json").splitlines()]
+    assert [one["save"] for one in log] == [
+        *[f"{url}/exec/old/checkpoint-1"] * full,
+        f"{url}/{marked}",
+        f"{url}/{named}",
+    ]
+    verdicts = do(job, "verify", "-all")
+    assert verdicts.count(b"whole ") == len(verdicts.splitlines()) == 2 + full
+    assert verdicts.endswith(f"whole {url}/{named}\n".encode())
+    assert do(job, "resolve", "-verify") == f"{url}/{named}\n".encode()
+    dry = call("prune", *job.flags, "-keep", "1", "-dry-run")
+    assert (dry.status, len(dry.err.splitlines())) == (0, 1)
+    removed = do(job, "prune", "-keep", "1")
+    assert removed.endswith(f"removed {url}/{marked}\n".encode())
+    assert dry.out == removed.replace(b"removed ", b"would remove ")
     do(job, "publish", "-epoch", "3", f"{url}/{named}+", "4")
-    assert do(job, "prune", "-keep", "1") == f"removed {url}/{named}\n".encode()
+    assert do(job, "prune", "-keep", "1", "-verify") == f"removed {url}/{named}\n".encode()
     do(job, "publish", "-epoch", "3", f"{url}/{named}-", "5")
     assert do(job, "retract", "-delete", f"{url}/{named}-").endswith(f"removed {url}/{named}-\n".encode())
     assert do(job, "resolve") == f"{url}/{named}+\n".encode()
@@ -111,7 +124,7 @@ def every_verb(job: S3Job, name: str, *, full: bool) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=list(DIALECTS))
 def test_every_dialect_is_understood(dialect: Dialect, moto: S3Server, tmp_path: Path) -> None:
-    """s3.1, s3.5"""
+    """s3.1, s3.5, s3.17"""
     with job_in(moto, dialect, ALL_AT_ONCE, tmp_path) as job:
         every_verb(job, ALL_AT_ONCE, full=False)
 
@@ -127,7 +140,7 @@ def test_every_name_works_in_every_dialect(
     moto: S3Server,
     tmp_path: Path,
 ) -> None:
-    """s3.1, s3.5"""
+    """s3.1, s3.5, s3.17"""
     with job_in(moto, dialect, name, tmp_path) as job:
         every_verb(job, name, full=full)
 
@@ -150,7 +163,7 @@ def test_names_that_look_encoded_are_told_apart_under_a_plain_prefix(dialect: Di
             place = make_place(moto)
             place.fill(f"s/{name}/x")
             store = place.store(wire.endpoint)
-            assert store.list_directories(b"s", None).names == [name.encode()]
+            assert list(names_in(store.list_directories, b"s")) == [name.encode()]
             assert store.remove_tree(f"s/{name}".encode(), ()).found
             assert place.paths() == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus, unquote_plus, urlencode
 from xml.etree import ElementTree as ET
@@ -37,13 +38,17 @@ def without_prefix(_: str) -> None:
 
 
 class Dialect(NamedTuple):
-    """`key` and `prefix` write what they are given; a prefix may be left out. `declared`: with an EncodingType."""
+    """`key` and `prefix` write what they are given; a prefix may be left out. `declared`: with an EncodingType.
+
+    `twice`: a page holds everything on it twice.
+    """
 
     key: Callable[[str], str]
     prefix: Callable[[str], str | None]
     declared: bool = True
     etags: bool = True
     token_moves: bool = True
+    twice: bool = False
 
 
 DIALECTS = {
@@ -56,6 +61,7 @@ DIALECTS = {
     "no encoding, but declared": Dialect(str, str),
     "prefix absent": Dialect(as_aws, without_prefix),
     "no etag": Dialect(as_aws, as_aws, etags=False),
+    "everything twice": Dialect(as_aws, as_aws, twice=True),
 }
 STUCK = Dialect(as_aws, as_aws, token_moves=False)
 
@@ -92,6 +98,9 @@ def _rewrite(exchange: Exchange, dialect: Dialect) -> Reply:
     if not dialect.etags:
         for item in root.iterfind(f"{namespace}Contents"):
             _set(item, f"{namespace}ETag", None)
+    if dialect.twice:
+        for item in [*root.iterfind(f"{namespace}Contents"), *root.iterfind(f"{namespace}CommonPrefixes")]:
+            root.append(deepcopy(item))
     if not dialect.token_moves:
         _set(root, f"{namespace}IsTruncated", "true")
         _set(root, f"{namespace}NextContinuationToken", "always-this")

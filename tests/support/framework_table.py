@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from publish.domain.entry import to_text
 from publish.domain.frameworks import FRAMEWORKS
-from publish.domain.layout import ITSELF, Check, Framework, Layout, Need, Where
+from publish.domain.layout import ITSELF, Check, Framework, Layout, Need
+from publish.domain.root import Where
 
 _CHECKS = {
     Check.ANY: "is there",

@@ -1,15 +1,36 @@
-"""A mounted Secret, written and swapped as the kubelet does it (kubernetes, pkg/volume/util/atomic_writer.go)."""
+"""What the kubelet does for a container: its variables, its command line and its mounted Secrets."""
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import count
 from pathlib import Path
+from typing import Any
+
+
+def environment(variables: Iterable[Mapping[str, Any]], fields: Mapping[str, str]) -> dict[str, str]:
+    """A container's `env`; `fields` are those of its pod, and an annotation or a label that it lacks is empty.
+
+    A value may refer to the variables before it (Kubernetes API, EnvVar, value).
+    """
+    env: dict[str, str] = {}
+    for variable in variables:
+        if "value" in variable:
+            env[variable["name"]] = expanded(variable["value"], env)
+        else:
+            env[variable["name"]] = fields.get(variable["valueFrom"]["fieldRef"]["fieldPath"], "")
+    return env
+
+
+def expanded(word: str, env: Mapping[str, str]) -> str:
+    """`$(NAME)` is the variable's value; what names none stays as it is (Kubernetes API, Container, args)."""
+    return re.sub(r"\$\((\w+)\)", lambda found: env.get(found[1], found[0]), word)
 
 
 class MountedSecret:
-    """DIR with `..data` and a link for each field."""
+    """DIR with `..data` and a link for each field, swapped as kubernetes' pkg/volume/util/atomic_writer.go does it."""
 
     def __init__(self, directory: Path, fields: Mapping[str, str]) -> None:
         self.directory = directory

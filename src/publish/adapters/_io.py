@@ -7,7 +7,6 @@ import stat
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -50,13 +49,6 @@ def read_descriptor(descriptor: int, limit: int) -> bytes:
 
 def _size(limit: int) -> str:
     return f"{limit // 2**20} MiB" if limit >= 2**20 else f"{limit // 2**10} KiB"
-
-
-def same_directory(one: bytes, other: bytes) -> bool:
-    """Whether both paths lead to the same file. False if either cannot be examined."""
-    with suppress(OSError):
-        return os.path.samefile(one, other)
-    return False
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

@@ -52,7 +52,10 @@ def _dispatch(arguments: Sequence[str], env: Mapping[str, str], output: Output, 
     except HelpRequested:
         return _help_or_version("help", [topic] if topic else [], output)
     except UsageError as error:
-        output.log(_without_userinfo(str(error)))
+        from publish.domain.root import without_userinfo  # start-up: most runs have no usage error
+
+        # It quotes its value last, which may be a URL with a password (cli.9).
+        output.log(without_userinfo(str(error)))
         output.log(f"usage: {usage}")
         output.log(f"run 'publish help{' ' * bool(topic)}{topic}' for details")
         return EXIT_USAGE
@@ -103,9 +106,3 @@ def _run(invocation: Invocation) -> int:
 
         log_error(invocation, error)
         return EXIT_FAILURE
-
-
-def _without_userinfo(message: str) -> str:
-    """A usage error without what may be a password (cli.9): it quotes its value last, which may be a URL."""
-    start, end = message.find("://"), message.rfind("@")
-    return message[: start + 3] + message[end + 1 :] if 0 <= start < end else message

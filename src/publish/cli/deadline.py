@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from publish.cli.last_resort import GRACE, LastResort
+from publish.cli.last_resort import GRACE_SECONDS, LastResort
 from publish.domain.errors import CredentialsError, PublishError, TimedOut
 from publish.domain.light_typing import TypeVar
 
@@ -23,9 +23,9 @@ else:
 
 T = TypeVar("T")
 
-# Seconds.
-_LOOK = 0.2
-_FOREVER = float("inf")
+# How often the main thread looks whether a signal handler has bound the deadline.
+_POLL_SECONDS = 0.2
+_FOREVER_SECONDS = float("inf")
 
 
 class Deadline:
@@ -38,7 +38,7 @@ class Deadline:
         `bounded`: whether the limit is in force from the start, or only after `bind`.
         """
         self._started = started
-        self._limit = _FOREVER if limit is None else limit
+        self._limit = _FOREVER_SECONDS if limit is None else limit
         self._runs_in_place = limit is None
         self._bounded = bounded
         self._bound_at: float | None = None
@@ -67,7 +67,7 @@ class Deadline:
     def remaining(self) -> float:
         """Seconds that are left; negative once the time is over."""
         if not self._bounded and self._bound_at is None:
-            return _FOREVER
+            return _FOREVER_SECONDS
         return self.started + self._limit - monotonic()
 
     @property
@@ -112,7 +112,7 @@ class Deadline:
         threading.Thread(target=run, daemon=True).start()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         # A signal handler may bind the deadline meanwhile, and cannot wake the thread that it runs on.
-        while not ended.wait(min(max(self.remaining(), 0), _LOOK)):
+        while not ended.wait(min(max(self.remaining(), 0), _POLL_SECONDS)):
             if self.remaining() <= 0:
                 raise self._error(f"{self._step}: out of time (-timeout {self._limit:g}s)")
             resort = self._arm(resort)
@@ -126,7 +126,7 @@ class Deadline:
         """The last resort of the main thread, which alone can have one, once the time is bounded."""
         import threading  # start-up, as above
 
-        bounded = self.remaining() < _FOREVER
+        bounded = self.remaining() < _FOREVER_SECONDS
         if armed is not None or not bounded or threading.current_thread() is not threading.main_thread():
             return armed
-        return LastResort(max(self.remaining(), 0) + GRACE)
+        return LastResort(max(self.remaining(), 0) + GRACE_SECONDS)

@@ -15,8 +15,8 @@ else:
     import _signal as signal  # start-up: without the enums
 
 # How long after the deadline, in seconds: on a busy machine the message takes a while.
-GRACE = 5.0
-_SOON = 0.001
+GRACE_SECONDS = 5.0
+_SOON_SECONDS = 0.001
 
 
 class LastResort:
@@ -36,7 +36,7 @@ class LastResort:
         """Leaves the timer, the action and the mask as they would be without it: a command may inherit them."""
         if not self._is_armed:
             return
-        remaining = self._given and max(self._given - (monotonic() - self._began), _SOON)
+        remaining = self._given and max(self._given - (monotonic() - self._began), _SOON_SECONDS)
         signal.setitimer(signal.ITIMER_REAL, remaining, self._interval)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
         signal.signal(signal.SIGALRM, self._action)

@@ -22,8 +22,8 @@ _ENDING = (signal.SIGINT, signal.SIGTERM)
 _AWAITED = (*_PASSED_ON, signal.SIGCHLD)
 # What Python ignores on its own account; a command expects the default.
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-_FOREVER = 10.0**8  # seconds
-KILL_AFTER = 60.0  # seconds
+_FOREVER_SECONDS = 10.0**8
+KILL_AFTER_SECONDS = 60.0
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 
 
@@ -91,7 +91,7 @@ class Supervisor:
 
     def _next_signal(self, seconds: float | None) -> int | None:
         """A signal that is meant for the command; None: anything else happened."""
-        received = signal.sigtimedwait(_AWAITED, _FOREVER if seconds is None else max(seconds, 0))
+        received = signal.sigtimedwait(_AWAITED, _FOREVER_SECONDS if seconds is None else max(seconds, 0))
         if received is None or received.si_signo == signal.SIGCHLD:
             return None
         if received.si_signo == signal.SIGINT and received.si_code == SI_KERNEL and self._shares_the_terminal():
@@ -115,7 +115,7 @@ class Supervisor:
         if not self._is_asked_to_end:
             return
         if self._kill_at is None:
-            self._kill_at = monotonic() + KILL_AFTER
+            self._kill_at = monotonic() + KILL_AFTER_SECONDS
             os.kill(self._child, signal.SIGTERM)
         elif monotonic() >= self._kill_at:
             os.kill(self._child, signal.SIGKILL)

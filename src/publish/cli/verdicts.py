@@ -6,7 +6,7 @@ from publish.domain.entry import to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from publish.cli.backends import OpenRoot
+    from publish.cli.backends.backend import OpenRoot
     from publish.cli.output import Output
     from publish.cli.verbs.common import Invocation
     from publish.domain.root import Root

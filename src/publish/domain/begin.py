@@ -90,7 +90,7 @@ def _claim(store: Store, attempt: bytes, asked: int | None) -> tuple[set[Entry],
 def _claim_above(store: Store, attempt: bytes, highest: int) -> int:
     """Claims the lowest epoch above `highest` that no other attempt has."""
     for epoch in range(highest + 1, MAX_UINT64 + 1):
-        if _is_claimed(store, attempt, epoch):
+        if _try_claim(store, attempt, epoch):
             return epoch
     raise ConfigError(f"there is no epoch above that of an earlier execution: {highest}")
 
@@ -98,14 +98,14 @@ def _claim_above(store: Store, attempt: bytes, highest: int) -> int:
 def _claim_asked(store: Store, attempt: bytes, asked: int, highest: int) -> int:
     """Claims the epoch that the scheduler gave, which is above `highest`."""
     if asked <= highest:
-        raise _not_raised("an earlier execution has this epoch or a higher one", asked)
-    if not _is_claimed(store, attempt, asked):
-        raise _not_raised("another attempt has this epoch", asked)
+        raise _unusable_epoch("an earlier execution has this epoch or a higher one", asked)
+    if not _try_claim(store, attempt, asked):
+        raise _unusable_epoch("another attempt has this epoch", asked)
     return asked
 
 
-def _is_claimed(store: Store, attempt: bytes, epoch: int) -> bool:
-    """Claims the epoch, and tells whether this attempt has it, on whichever node."""
+def _try_claim(store: Store, attempt: bytes, epoch: int) -> bool:
+    """Claims the epoch; returns whether this attempt has it, on whichever node."""
     try:
         store.create(Namespace.EPOCH, epoch_name(epoch), attempt)
     except AlreadyExists:
@@ -157,5 +157,5 @@ def _begun_already(how: str, execution: Execution) -> ConfigError:
     )
 
 
-def _not_raised(why: str, epoch: int) -> ConfigError:
+def _unusable_epoch(why: str, epoch: int) -> ConfigError:
     return ConfigError(f"{why}; the scheduler must raise it with every execution: {epoch}")

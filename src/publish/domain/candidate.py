@@ -10,13 +10,13 @@ from publish.domain.listing import pages
 from publish.domain.ports import Page, Store
 
 
-class Verdict(NamedTuple):
+class Completeness(NamedTuple):
     """Whether a save is complete."""
 
     layout: Layout | None
     """The layout by which it is, if it has settled where that asks for it; None: it is not complete."""
-    lack: str
-    """What it lacks, for people."""
+    reason: str
+    """Why it is not, for people."""
 
 
 class Candidate(NamedTuple):
@@ -25,20 +25,20 @@ class Candidate(NamedTuple):
     save: Save
     layouts: Sequence[Layout]
 
-    def examine(self, store: Store) -> Verdict:
-        """Whether it is complete by one of the layouts; if not, what it lacks by the first.
+    def examine(self, store: Store) -> Completeness:
+        """Whether it is complete by one of the layouts; if not, why not by the first.
 
-        Raises FormatError, as `completeness.lack` does.
+        Raises FormatError, as `completeness.why_incomplete` does.
         """
-        from publish.domain.completeness import lack  # start-up: a watch that finds no save needs none
+        from publish.domain.completeness import why_incomplete  # start-up: a watch that finds no save needs none
 
-        lacks = []
+        reasons = []
         for layout in self.layouts:
-            lacking = lack(store, layout, self.save)
-            if lacking is None:
-                return Verdict(layout, "")
-            lacks.append(lacking)
-        return Verdict(None, lacks[0])
+            reason = why_incomplete(store, layout, self.save)
+            if reason is None:
+                return Completeness(layout, "")
+            reasons.append(reason)
+        return Completeness(None, reasons[0])
 
 
 def find(store: Store, layouts: Sequence[Layout], folder: bytes) -> list[Candidate]:

@@ -22,7 +22,7 @@ from publish.domain.rank_sets import missing
 _TRACKER_BYTES = 4096
 
 
-def lack(store: Store, layout: Layout, save: Save) -> str | None:
+def why_incomplete(store: Store, layout: Layout, save: Save) -> str | None:
     """What keeps a save from being complete, for people; None: nothing, but for `layout.settle`.
 
     Raises FormatError, which names the file in the save and its fault, for a save that can never be complete.
@@ -69,7 +69,9 @@ class _Look:
             return
         for name in self.names_of(need):
             try:
-                lacking = file_checks.lack(self._store, need, _join(self._save.path, name), self._save.step, self._size)
+                lacking = file_checks.why_incomplete(
+                    self._store, need, _join(self._save.path, name), self._save.step, self._size
+                )
             except FormatError as fault:
                 raise FormatError(f"{to_text(name)}: {fault}") from fault
             if lacking:

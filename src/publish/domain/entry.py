@@ -14,7 +14,7 @@ _GROUP_ENDS = frozenset({0, 2, 4, 5, 7})
 # int(text, 32) reads the digits 0-9a-v; this decodes four times faster than base64.b32decode.
 _AS_DIGITS = bytes.maketrans(_ALPHABET, b"0123456789abcdefghijklmnopqrstuv")
 # Where the parts of a name begin: two numbers of 20 digits, then the path.
-_STEP, _PATH = 21, 42
+_STEP_AT, _PATH_AT = 21, 42
 # No segment of a save's path, and no first segment.
 _NO_SEGMENTS = (b"", b".", b"..")
 RESERVED = (b"pub", b".publish")
@@ -48,12 +48,12 @@ class Entry(NamedTuple):
     @classmethod
     def parse(cls, name: bytes) -> Entry:
         """The entry that `name` encodes. Raises FormatError for every name that `of` never returns."""
-        epoch, step, encoded = name[: _STEP - 1], name[_STEP : _PATH - 1], name[_PATH:]
+        epoch, step, encoded = name[: _STEP_AT - 1], name[_STEP_AT : _PATH_AT - 1], name[_PATH_AT:]
         unused_bits = len(encoded) * 5 % 8
         if not (
             epoch.isdigit()
             and step.isdigit()
-            and name[_STEP - 1 : _STEP] == name[_PATH - 1 : _PATH] == b"-"
+            and name[_STEP_AT - 1 : _STEP_AT] == name[_PATH_AT - 1 : _PATH_AT] == b"-"
             and len(encoded) % 8 in _GROUP_ENDS
             and not encoded.translate(None, _ALPHABET)
         ):

@@ -21,7 +21,7 @@ Sizes = Callable[[bytes], int | None]
 """Gives the size of a file of the save by its path; None: it is not there."""
 
 
-def lack(store: Store, need: Need, path: bytes, step: int, sizes: Sizes) -> str | None:
+def why_incomplete(store: Store, need: Need, path: bytes, step: int, sizes: Sizes) -> str | None:
     """What the file at `path` lacks. Raises FormatError, with the fault alone."""
     if need.check is Check.JSON:
         return _json(store, need, path, step)
@@ -85,10 +85,10 @@ def _safetensors(store: Store, path: bytes, sizes: Sizes) -> str | None:
     size = sizes(path)
     if size is None:
         return ABSENT
-    header = safetensors.header_size(store.read_range(path, 0, safetensors.PREFIX), size)
+    header = safetensors.header_size(store.read_range(path, 0, safetensors.PREFIX_BYTES), size)
     if isinstance(header, str):
         return f"is {header}"
-    fault = safetensors.fault(store.read_range(path, safetensors.PREFIX, header), size)
+    fault = safetensors.fault(store.read_range(path, safetensors.PREFIX_BYTES, header), size)
     return f"is wrong: {fault}" if fault else None
 
 

@@ -57,7 +57,7 @@ def _safetensors(save: SaveFiles, file: bytes) -> Iterator[str]:
     if isinstance(header_size, str):
         yield header_size
         return
-    header = start[safetensors.PREFIX :][:header_size]
+    header = start[safetensors.PREFIX_BYTES :][:header_size]
     missing = header_size - len(header)
     if missing:
         header += save.read(file, len(start), missing)

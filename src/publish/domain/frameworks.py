@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from publish.domain.layout import ITSELF, Check, Framework, Layout, Need, Tracker, Where
+from publish.domain.layout import ITSELF, Check, Framework, Layout, Need, Tracker
+from publish.domain.root import Where
 
 _STEP = rb"([0-9]+)"
 _MEGATRON = rb"iter_([0-9]{7,})"
-_MEGATRON_TRACKER = Tracker(b"latest_checkpointed_iteration.txt")
-_VERL = rb"global_step_" + _STEP
+_LATEST_ITERATION = Tracker(b"latest_checkpointed_iteration.txt")
 _LIGHTNING = rb"(?:.*[-_])?step=" + _STEP + rb"(?:-v[0-9]+)?\.ckpt"
 _LIGHTNING_FORMS = ("step=N.ckpt", "epoch=E-step=N.ckpt", "NAME-step=N.ckpt", "step=N-vE.ckpt")
 _ORBAX = rb"(?:.+_)?" + _STEP
@@ -21,6 +21,11 @@ _OLMO_NEEDS = (
     Need(b"train/rank0.pt", Check.ZIP),
     Need(b"model_and_optim/.metadata", Check.DCP),
 )
+
+
+def _verl(*needs: Need, settle: bool = False) -> Layout:
+    return Layout(("global_step_N",), rb"global_step_" + _STEP, needs, tracker=_LATEST_ITERATION, settle=settle)
+
 
 _HF = Framework(
     "hf",
@@ -100,7 +105,7 @@ _MEGATRON_LM = Framework(
                 Need(b"metadata.json", Check.JSON, set_key="sharded_backend"),
                 Need(b".metadata", Check.DCP),
             ),
-            tracker=_MEGATRON_TRACKER,
+            tracker=_LATEST_ITERATION,
         ),
         Layout(
             ("iter_000000N",),
@@ -108,7 +113,7 @@ _MEGATRON_LM = Framework(
             (Need(b".metadata", Check.DCP),),
             # With one of these a torch_dist save is under way, which ends with metadata.json.
             forbids=(b"metadata.json", b"common.pt", b"modelopt_state"),
-            tracker=Tracker(b"latest_checkpointed_iteration.txt", exact=True),
+            tracker=_LATEST_ITERATION._replace(exact=True),
         ),
     ),
     "Megatron-LM and Megatron-Core (torch_dist, fsdp_dtensor, torch_dcp; also slime)",
@@ -116,36 +121,21 @@ _MEGATRON_LM = Framework(
 _VERL_ROWS = Framework(
     "verl",
     (
-        Layout(
-            ("global_step_N",),
-            _VERL,
-            (
-                Need(b"data.pt", Check.ZIP),
-                Need(b"actor/model_world_size_*_rank_*.pt", Check.RANKS),
-                Need(b"*/*_world_size_*_rank_*.pt", Check.RANKS),
-            ),
-            tracker=Tracker(b"latest_checkpointed_iteration.txt"),
+        _verl(
+            Need(b"data.pt", Check.ZIP),
+            Need(b"actor/model_world_size_*_rank_*.pt", Check.RANKS),
+            Need(b"*/*_world_size_*_rank_*.pt", Check.RANKS),
         ),
-        Layout(
-            ("global_step_N",),
-            _VERL,
-            (
-                Need(b"data.pt", Check.ZIP),
-                Need(b"actor/ckpt_contents.json", Check.JSON),
-                Need(b"*/ckpt_contents.json", Check.JSON, each_folder=True),
-            ),
-            tracker=Tracker(b"latest_checkpointed_iteration.txt"),
+        _verl(
+            Need(b"data.pt", Check.ZIP),
+            Need(b"actor/ckpt_contents.json", Check.JSON),
+            Need(b"*/ckpt_contents.json", Check.JSON, each_folder=True),
         ),
-        Layout(
-            ("global_step_N",),
-            _VERL,
-            (
-                Need(b"data_0.pt", Check.ZIP),
-                Need(b"data_*.pt", Check.ZIP),
-                Need(b"model_world_size_*_rank_*.pt", Check.RANKS),
-                Need(b"*_world_size_*_rank_*.pt", Check.RANKS),
-            ),
-            tracker=Tracker(b"latest_checkpointed_iteration.txt"),
+        _verl(
+            Need(b"data_0.pt", Check.ZIP),
+            Need(b"data_*.pt", Check.ZIP),
+            Need(b"model_world_size_*_rank_*.pt", Check.RANKS),
+            Need(b"*_world_size_*_rank_*.pt", Check.RANKS),
             settle=True,
         ),
     ),
@@ -235,14 +225,7 @@ _AUTOMODEL = Framework(
 )
 _NEMO_RL = Framework(
     "nemo-rl",
-    (
-        Layout(
-            ("step_N",),
-            rb"step_" + _STEP,
-            (Need(b"training_info.json", Check.JSON),),
-            where=Where.DIRECTORY,
-        ),
-    ),
+    (Layout(("step_N",), rb"step_" + _STEP, (Need(b"training_info.json", Check.JSON),), where=Where.DIRECTORY),),
     "NeMo RL",
 )
 

@@ -7,6 +7,7 @@ from enum import Enum
 from publish.domain.entry import MAX_UINT64
 from publish.domain.errors import ConfigError
 from publish.domain.light_typing import NamedTuple
+from publish.domain.root import Where
 
 
 class Check(Enum):
@@ -58,14 +59,6 @@ class Tracker(NamedTuple):
     file: bytes
     exact: bool = False
     """Whether it must name this very save; else a later one will do."""
-
-
-class Where(Enum):
-    """The kinds of root on which a layout is safe to tell."""
-
-    ANYWHERE = "anywhere"
-    DIRECTORY = "on a directory"
-    OBJECT_STORE = "on S3"
 
 
 class Layout(NamedTuple):

@@ -1,12 +1,15 @@
-"""Paged listings as plain iterators."""
+"""Paged listings as plain iterators. A name that a store lists twice is one name (s3.17)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from publish.domain.entry import Entry, has_control_characters, to_text
 from publish.domain.errors import FormatError
+from publish.domain.light_typing import TypeVar
 from publish.domain.ports import DatedName, DatedPage, Namespace, Page, SavedFile, Store
+
+Item = TypeVar("Item")
 
 # Seconds since the epoch of Unix (RFC 3339, section 5.6: a year has four digits).
 _YEAR_1, _END_OF_YEAR_9999 = -62_135_596_800.0, 253_402_300_799.0
@@ -14,13 +17,7 @@ _YEAR_1, _END_OF_YEAR_9999 = -62_135_596_800.0, 253_402_300_799.0
 
 def pages(fetch: Callable[[str | None], Page]) -> Iterator[bytes]:
     """The names on all pages; `fetch` returns the page for a token, None being the first."""
-    token: str | None = None
-    while True:
-        page = fetch(token)
-        yield from page.names
-        token = page.next_token
-        if token is None:
-            return
+    return _each_once(fetch, bytes)
 
 
 def dated(fetch: Callable[[str | None], DatedPage]) -> Iterator[DatedName]:
@@ -28,23 +25,27 @@ def dated(fetch: Callable[[str | None], DatedPage]) -> Iterator[DatedName]:
 
     A filesystem may hold any 64-bit number of seconds, and any program may have set it.
     """
-    token: str | None = None
-    while True:
-        page = fetch(token)
-        for name, created in page.names:
-            yield DatedName(name, min(max(created, _YEAR_1), _END_OF_YEAR_9999))
-        token = page.next_token
-        if token is None:
-            return
+    for name, created in _each_once(fetch, lambda item: item.name):
+        yield DatedName(name, min(max(created, _YEAR_1), _END_OF_YEAR_9999))
 
 
 def saved_files(store: Store, path: bytes) -> Iterator[SavedFile]:
     """The files on all pages of `Store.list_files`."""
+    return _each_once(lambda token: store.list_files(path, token), lambda file: file.path)
+
+
+def _each_once(
+    fetch: Callable[[str | None], tuple[Sequence[Item], str | None]], name_of: Callable[[Item], bytes]
+) -> Iterator[Item]:
+    seen: set[bytes] = set()
     token: str | None = None
     while True:
-        page = store.list_files(path, token)
-        yield from page.files
-        token = page.next_token
+        items, token = fetch(token)
+        for item in items:
+            name = name_of(item)
+            if name not in seen:
+                seen.add(name)
+                yield item
         if token is None:
             return
 

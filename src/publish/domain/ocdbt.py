@@ -11,12 +11,12 @@ MAX_BYTES = 1024 * 1024
 """A manifest is some hundred bytes; of a longer one nothing is said."""
 
 _MAGIC = bytes.fromhex("0cdb3a2a")
-_SMALLEST = 4 + 8 + 4
+_MIN_BYTES = 4 + 8 + 4
 
 
 def fault(manifest: bytes) -> str | None:
     """What is wrong with a whole manifest; None: nothing."""
-    if len(manifest) < _SMALLEST:
+    if len(manifest) < _MIN_BYTES:
         return f"cut off: {len(manifest)} bytes"
     if not manifest.startswith(_MAGIC):
         return "not the manifest of an OCDBT database"

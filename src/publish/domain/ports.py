@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 
-from publish.domain.entry import Entry
-from publish.domain.errors import PublishError, StoreFault
+from publish.domain.errors import StoreFault
 from publish.domain.light_typing import NamedTuple, Protocol, TypeVar
 
 In = TypeVar("In")
@@ -50,6 +49,10 @@ class DatedPage(NamedTuple):
     next_token: str | None
 
 
+DANGLING = -1
+"""The size with which a symbolic link that leads nowhere is listed."""
+
+
 class SavedFile(NamedTuple):
     """A file of a save."""
 
@@ -57,7 +60,7 @@ class SavedFile(NamedTuple):
     """Relative to the save's folder."""
 
     size: int
-    """In bytes; -1: a symbolic link that leads nowhere."""
+    """In bytes, or DANGLING."""
 
     version: str
     """Changes when the file is written anew."""
@@ -84,7 +87,7 @@ class Store(Protocol):
         """The names in a namespace, in no order, those of other programs included.
 
         A namespace that does not exist has no names. A name that exists from before the first
-        page is fetched until after the last is on exactly one page.
+        page is fetched until after the last is on a page, and may be there twice (s3.17).
         Raises FormatError if the namespace is not a folder or a member is not a regular file,
         and ConfigError (PermanentFault if only the store can tell) if the root does not exist.
         """
@@ -141,7 +144,7 @@ class Store(Protocol):
         """Every file of the save `path`, in no order: all regular files below the folder.
 
         Symbolic links are followed, each folder behind them once; one that leads nowhere is listed
-        with the size -1. A `path` that does not exist, or is a file, has none.
+        with the size DANGLING. A `path` that does not exist, or is a file, has none.
         """
 
     def exists(self, path: bytes) -> bool:
@@ -219,55 +222,3 @@ class ParallelMap(Protocol):
 
     def __call__(self, work: Callable[[In], Out], items: Iterable[In], /) -> Iterator[Out]:
         """Results in the order of `items`."""
-
-
-class Report(Protocol):
-    """Receives what a command did, as it happens."""
-
-    def published(self, entry: Entry) -> None:
-        """A publication was made."""
-
-    def already(self, entry: Entry) -> None:
-        """The publication existed before."""
-
-    def note(self, line: str) -> None:
-        """Something that the user should know while a command runs; neither an answer nor an error."""
-
-    def not_published(self, entry: Entry, fault: PublishError) -> None:
-        """A save cannot be published now; the next scan tries again. Called once for each entry."""
-
-    def would_remove(self, path: bytes) -> None:
-        """A prune would remove this save now."""
-
-    def kept(self, path: bytes, reasons: Sequence[str]) -> None:
-        """A prune would keep this save, for these reasons."""
-
-    def missing(self, path: bytes) -> None:
-        """A save is kept, and does not exist."""
-
-    def removed_above(self, entry: Entry, highest: int) -> None:
-        """The removed entry has a higher step than `highest`, the highest of those that stay."""
-
-    def retracted(self, entry: Entry) -> None:
-        """A publication was taken back."""
-
-    def stays(self, path: bytes, reason: str) -> None:
-        """A save that was to be removed stays, for this reason."""
-
-    def nothing_left(self) -> None:
-        """The last publication is gone: the next execution starts from step 0."""
-
-    def removed(self, path: bytes) -> None:
-        """A save existed and has been removed."""
-
-    def left(self, path: bytes, link: bytes) -> None:
-        """A save was left in place because `link`, on its path, is a symbolic link."""
-
-    def left_in_all(self, saves: int) -> None:
-        """So many saves, 2 or more, were left because of links; each was reported before."""
-
-    def failed(self, path: bytes, fault: PublishError) -> None:
-        """A save or an entry (by its path below the root) could not be removed."""
-
-    def progress(self, done: int, total: int) -> None:
-        """`done` of `total` saves have been processed; called with 0 first."""

@@ -12,8 +12,9 @@ from publish.domain.entry import Entry
 from publish.domain.errors import FormatError
 from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import entries, printable_log
-from publish.domain.ports import Namespace, ParallelMap, Report, Store
+from publish.domain.ports import Namespace, ParallelMap, Store
 from publish.domain.removal import RETRACTED, Remover
+from publish.domain.report import Report
 from publish.domain.retention import Policy, Reason, RetentionResult, apply_retention, plan
 
 

@@ -7,7 +7,8 @@ from contextlib import suppress
 from publish.domain.entry import Entry, to_text, validate_save_path
 from publish.domain.errors import AlreadyExists, ConfigError
 from publish.domain.listing import entries
-from publish.domain.ports import Namespace, Report, Store
+from publish.domain.ports import Namespace, Store
+from publish.domain.report import Report
 
 
 class SaveIsBeingRemoved(ConfigError):

@@ -11,13 +11,12 @@ from publish.domain.errors import ConfigError, PublishError
 from publish.domain.layout import Framework, Where
 from publish.domain.ports import Store
 from publish.domain.root import Root
-from publish.domain.watch import where_is
 
-_SHOWN = 5
+_MAX_SHOWN = 5
 # How many names are looked into; a folder with more than that is not one of saves.
-_LOOKED_AT = 50
+_MAX_EXAMINED = 50
 # How far below SAVES saves are looked for: MaxText puts them into RUN/checkpoints.
-_LEVELS = 2
+_MAX_LEVELS = 2
 # What a folder may hold that is not looked at.
 _SKIPPED = {Where.DIRECTORY: " (symbolic links are skipped)", Where.OBJECT_STORE: ""}
 
@@ -31,7 +30,7 @@ class Recogniser:
         """`saves`: the folder, relative to the root."""
         self._store = store
         self._root = root
-        self._where = where_is(root)
+        self._where = root.where
         self._chosen = chosen
         self._others = [framework for framework in frameworks.values() if framework.name != chosen.name]
         self._saves = saves
@@ -60,7 +59,7 @@ class Recogniser:
 
     def other_framework(self, paths: Iterable[bytes]) -> str | None:
         """The -framework for which one of these paths is a complete save, as a hint; None: no such framework."""
-        for path in islice(paths, _LOOKED_AT):
+        for path in islice(paths, _MAX_EXAMINED):
             for framework in self._others:
                 if self._is_complete(framework, path):
                     return f"{to_text(self._root.render(path))} is a complete save for -framework {framework.name}"
@@ -80,15 +79,15 @@ class Recogniser:
         """A folder below SAVES that holds saves: at best of the chosen framework, else of another one."""
         layouts = self._chosen.layouts_on(self._where)
         others = []
-        for _ in range(_LEVELS):
-            inside = {folder: self._names_in(folder) for folder in folders[:_LOOKED_AT]}
+        for _ in range(_MAX_LEVELS):
+            inside = {folder: self._names_in(folder) for folder in folders[:_MAX_EXAMINED]}
             for folder, names in inside.items():
                 for candidate in fitting(layouts, folder, names):
                     found = to_text(self._root.render(candidate.save.path))
                     return f"{found} looks like one: watch {to_text(self._root.render(folder))} instead"
             folders = [self._join(folder, name) for folder, names in inside.items() for name in names]
-            others += folders[:_LOOKED_AT]
-        return self.other_framework(others[:_LOOKED_AT])
+            others += folders[:_MAX_EXAMINED]
+        return self.other_framework(others[:_MAX_EXAMINED])
 
     def _names_in(self, folder: bytes) -> list[bytes]:
         return sorted(self._iterate(folder))
@@ -106,5 +105,5 @@ class Recogniser:
 
 def _list(names: list[bytes]) -> str:
     """At most five names."""
-    shown = ", ".join(to_text(name) for name in names[:_SHOWN])
-    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    shown = ", ".join(to_text(name) for name in names[:_MAX_SHOWN])
+    return shown + (f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else "")

@@ -70,7 +70,7 @@ class Redactor:
         if limit is None:
             return text
         line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-        return line if len(line) <= limit else line[:limit] + "…"
+        return line if len(line) <= limit else line[: limit - 1] + "…"
 
     def _replace(self, text: str) -> str:
         if not self._plain:

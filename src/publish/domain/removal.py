@@ -10,7 +10,8 @@ from itertools import groupby, islice
 
 from publish.domain.entry import Entry
 from publish.domain.errors import AlreadyExists, PermanentFault, StoreFault, SymlinkInPath
-from publish.domain.ports import Namespace, ParallelMap, Report, Store
+from publish.domain.ports import Namespace, ParallelMap, Store
+from publish.domain.report import Report
 from publish.domain.retention import PlannedRemoval
 
 RETRACTED = b"retract\n"

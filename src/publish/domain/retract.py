@@ -5,8 +5,9 @@ from __future__ import annotations
 from publish.domain.entry import Entry, to_text
 from publish.domain.errors import ConfigError
 from publish.domain.listing import entries
-from publish.domain.ports import Namespace, ParallelMap, Report, Store
+from publish.domain.ports import Namespace, ParallelMap, Store
 from publish.domain.removal import RETRACTED, Remover
+from publish.domain.report import Report
 from publish.domain.retention import plan
 
 

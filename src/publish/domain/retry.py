@@ -7,8 +7,8 @@ from publish.domain.light_typing import NamedTuple
 
 # Bounds, in seconds, of the waits after the first, second and third conflict (s3.10).
 CONFLICT_WAITS = ((0.05, 0.1), (0.1, 0.2), (0.2, 0.4))
-FIRST_WAIT = 0.2
-MAX_WAIT = 10.0
+FIRST_WAIT_SECONDS = 0.2
+MAX_WAIT_SECONDS = 10.0
 # The part of -timeout for which a server that accepts no connection is tried (s3.8).
 UNREACHABLE_SHARE = 0.1
 # An intercontinental connection takes most of a second.
@@ -55,7 +55,7 @@ class Attempts(NamedTuple):
 def next_wait(fault: StoreFault, attempts: Attempts, now: float, limits: RetryLimits) -> tuple[float, float] | None:
     """The bounds, in seconds, of the wait before the next attempt; None: give up and raise `fault`.
 
-    `attempts` includes `fault`. The waits double up to MAX_WAIT; jitter spreads each over its upper half.
+    `attempts` includes `fault`. The waits double up to MAX_WAIT_SECONDS; jitter spreads each over its upper half.
     """
     if isinstance(fault, Conflict):
         return CONFLICT_WAITS[attempts.conflicts - 1] if attempts.conflicts <= len(CONFLICT_WAITS) else None
@@ -63,6 +63,6 @@ def next_wait(fault: StoreFault, attempts: Attempts, now: float, limits: RetryLi
         return None
     if attempts.unreachable_since is not None and now - attempts.unreachable_since >= limits.unreachable:
         return None
-    # 2**16 exceeds MAX_WAIT already; the cap keeps the power within a float's range.
-    high = min(MAX_WAIT, FIRST_WAIT * 2 ** min(attempts.failures - 1, 16))
+    # 2**16 exceeds MAX_WAIT_SECONDS already; the cap keeps the power within a float's range.
+    high = min(MAX_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** min(attempts.failures - 1, 16))
     return high / 2, high

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from posixpath import normpath
 
 from publish.domain.entry import to_text
@@ -19,10 +20,23 @@ _SPACE = 0x20
 _BAD_PREFIX_BYTES = b"?#\x7f"
 
 
+class Where(Enum):
+    """The kinds of root on which a layout is safe to tell."""
+
+    ANYWHERE = "anywhere"
+    DIRECTORY = "on a directory"
+    OBJECT_STORE = "on S3"
+
+
 class PosixRoot(NamedTuple):
     """A directory, by its absolute path with `.`, `..` and doubled slashes taken out."""
 
     path: bytes
+
+    @property
+    def where(self) -> Where:
+        """The kind of root, as layouts tell them apart."""
+        return Where.DIRECTORY
 
     def render(self, path: bytes) -> bytes:
         """The absolute path of what lies at `path` below the root."""
@@ -54,6 +68,11 @@ class S3Root(NamedTuple):
 
     bucket: str
     prefix: str
+
+    @property
+    def where(self) -> Where:
+        """The kind of root, as layouts tell them apart."""
+        return Where.OBJECT_STORE
 
     def render(self, path: bytes) -> bytes:
         """The `s3://` URL of what lies at `path` below the root."""
@@ -88,6 +107,14 @@ def is_directory_path(text: bytes) -> bool:
     return text.startswith(b"/") or b":" not in text.split(b"/", 1)[0]
 
 
+def unknown_kind(text: bytes) -> ConfigError:
+    """The error for a `-checkpoint` that names a root of no kind."""
+    return ConfigError(
+        "the root is neither a directory nor s3://BUCKET/PREFIX "
+        f"(write ./ in front if a path is meant): {_refused(text)}"
+    )
+
+
 def parse_directory(text: bytes, cwd: bytes, is_same: Callable[[bytes, bytes], bool]) -> PosixRoot:
     """The directory that `-checkpoint` names (root.3, root.4). Raises ConfigError.
 
@@ -95,10 +122,7 @@ def parse_directory(text: bytes, cwd: bytes, is_same: Callable[[bytes, bytes], b
     its text says, and a root in the wrong place would look like a job that has not begun.
     """
     if not is_directory_path(text):
-        raise ConfigError(
-            "the root is neither a directory nor s3://BUCKET/PREFIX "
-            f"(write ./ in front if a path is meant): {_refused(text)}"
-        )
+        raise unknown_kind(text)
     path = absolutize(text, cwd)
     as_given = _join(cwd, text)
     if b".." in text.split(b"/") and not is_same(path, as_given):
@@ -134,12 +158,16 @@ def _is_url(text: bytes) -> bool:
 
 
 def _refused(text: bytes) -> str:
+    return without_userinfo(to_text(text))
+
+
+def without_userinfo(text: str) -> str:
     """What was refused, for a message: without anything that may be the userinfo of a URL (cli.9).
 
     Up to the last @: an unquoted slash or space in a password does not end it.
     """
-    start, end = text.find(b"://"), text.rfind(b"@")
-    return to_text(text[: start + 3] + text[end + 1 :] if 0 <= start < end else text)
+    start, end = text.find("://"), text.rfind("@")
+    return text[: start + 3] + text[end + 1 :] if 0 <= start < end else text
 
 
 def absolutize(path: bytes, cwd: bytes) -> bytes:

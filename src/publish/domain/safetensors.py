@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import json
 
-PREFIX = 8
+PREFIX_BYTES = 8
 # The limit of the safetensors library itself (MAX_HEADER_SIZE).
 MAX_HEADER = 100_000_000
 
 
 def header_size(start: bytes, size: int) -> int | str:
     """The size of the header of a file that has `size` bytes and begins with `start`; or what is wrong."""
-    if size < PREFIX or len(start) < PREFIX:
+    if size < PREFIX_BYTES or len(start) < PREFIX_BYTES:
         return f"cut off: {size} bytes"
-    header = int.from_bytes(start[:PREFIX], "little")
+    header = int.from_bytes(start[:PREFIX_BYTES], "little")
     if header > MAX_HEADER:
         return f"a header of more than {MAX_HEADER} bytes: {header}"
-    if PREFIX + header > size:
-        return f"cut off: the header ends at byte {PREFIX + header} and the file has {size}"
+    if PREFIX_BYTES + header > size:
+        return f"cut off: the header ends at byte {PREFIX_BYTES + header} and the file has {size}"
     return header
 
 
@@ -42,7 +42,7 @@ def fault(header: bytes, size: int) -> str | None:
         if tensor_end is None:
             return "the header has a tensor without data_offsets"
         end = max(end, tensor_end)
-    needed = PREFIX + len(header) + end
+    needed = PREFIX_BYTES + len(header) + end
     if needed > size:
         return f"cut off: the header speaks of {needed} bytes and the file has {size}"
     if needed < size:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from publish.domain.entry import to_text
 from publish.domain.errors import FormatError
+from publish.domain.listing import saved_files
 from publish.domain.ports import SavedFile, Store
-
-DANGLING = -1
-"""The size with which a link that leads nowhere is listed."""
 
 
 class FileVanished(Exception):
@@ -28,7 +26,7 @@ class SaveFiles:
     @classmethod
     def listed(cls, store: Store, path: bytes) -> SaveFiles:
         """The save at `path`; without files if there is none."""
-        files = {file.path: file for file in _list(store, path)}
+        files = {file.path: file for file in saved_files(store, path)}
         if files:
             return cls(store, path, files)
         folder, _, name = path.rpartition(b"/")
@@ -67,16 +65,6 @@ class SaveFiles:
 
     def _path(self, file: bytes) -> bytes:
         return self._folder + b"/" + file if self._folder else file
-
-
-def _list(store: Store, path: bytes) -> Iterator[SavedFile]:
-    token = None
-    while True:
-        page = store.list_files(path, token)
-        yield from page.files
-        token = page.next_token
-        if token is None:
-            return
 
 
 def _file_size(store: Store, path: bytes) -> int | None:

@@ -19,8 +19,8 @@ class Settling:
         """Whether a save may be found settled by looking once more."""
         return bool(self._seen)
 
-    def has_settled(self, save: Save) -> bool:
-        """Whether all names, sizes and versions in the save are what they were at the last call for it."""
+    def look_again(self, save: Save) -> bool:
+        """Returns whether all names, sizes and versions in the save are what they were at the last call for it."""
         files = tuple(sorted(saved_files(self._store, save.path)))
         if self._seen.get(save) == files:
             del self._seen[save]

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from publish.domain.candidate import Candidate, Verdict, find
+from publish.domain.candidate import Candidate, Completeness, find
 from publish.domain.entry import Entry, to_text
 from publish.domain.errors import FormatError
 from publish.domain.inherited import InheritedSaves
-from publish.domain.layout import Framework, Save, Where
+from publish.domain.layout import Framework, Save
 from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import entries
-from publish.domain.ports import Namespace, Report, Store
+from publish.domain.ports import Namespace, Store
 from publish.domain.publish import SaveIsBeingRemoved, check_publishable, publish_entry
-from publish.domain.root import PosixRoot, Root
+from publish.domain.report import Report
+from publish.domain.root import Root
 from publish.domain.settling import Settling
 
 SETTLING = "has changed since the scan before"
 
 
 class Incomplete(NamedTuple):
-    """A save that is not complete, and what it lacks."""
+    """A save that is not complete, and why not."""
 
     save: Save
-    lack: str
+    reason: str
 
 
 class Scan(NamedTuple):
@@ -33,11 +34,6 @@ class Scan(NamedTuple):
     """How many saves there are, complete or not."""
     incomplete: list[Incomplete]
     """In step order."""
-
-
-def where_is(root: Root) -> Where:
-    """The kind of root, as layouts tell them apart."""
-    return Where.DIRECTORY if isinstance(root, PosixRoot) else Where.OBJECT_STORE
 
 
 class Watcher:
@@ -67,7 +63,7 @@ class Watcher:
         self._store = store
         self._report = report
         self._root = root
-        self._layouts = framework.layouts_on(where_is(root))
+        self._layouts = framework.layouts_on(root.where)
         self._shortest = framework.shortest
         self._saves = saves
         self._epoch = epoch
@@ -97,9 +93,9 @@ class Watcher:
         self._published.update(entry for entry in log if entry.epoch == self._epoch)
         # A publisher that was killed may have created an entry without making it durable (data.5).
         self._store.sync_entries(Namespace.PUB, [entry.name for entry in sorted(self._published)])
-        self._pass_over_inherited({entry.path: entry.epoch for entry in sorted(log) if entry.epoch < self._epoch})
+        self._skip_inherited({entry.path: entry.epoch for entry in sorted(log) if entry.epoch < self._epoch})
 
-    def _pass_over_inherited(self, epochs: Mapping[bytes, int]) -> None:
+    def _skip_inherited(self, epochs: Mapping[bytes, int]) -> None:
         """Saves of earlier executions count once they are written anew (watch.9)."""
         if not epochs:
             return
@@ -124,23 +120,23 @@ class Watcher:
         incomplete = []
         for candidate in found:
             entry = self._entry(candidate.save)
-            if entry in self._published or self._inherited.holds(candidate) or not self._is_trusted(candidate):
+            if entry in self._published or self._inherited.holds(candidate) or not self._check_owner(candidate):
                 continue
-            lack = self._lack(candidate)
-            if not lack and self._sync:
+            reason = self._why_incomplete(candidate)
+            if not reason and self._sync:
                 # Looked at again: what was complete may have been written anew meanwhile (data.1).
                 check_publishable(self._store, entry)
                 self._store.sync_save(entry.path)
-                lack = self._examine(candidate).lack or self._find_flaw(entry.path)
-            if lack:
-                incomplete.append(Incomplete(candidate.save, lack))
+                reason = self._examine(candidate).reason or self._find_flaw(entry.path)
+            if reason:
+                incomplete.append(Incomplete(candidate.save, reason))
                 continue
             check_publishable(self._store, entry)
             self._publish(entry)
         return Scan(len(found), incomplete)
 
-    def _is_trusted(self, candidate: Candidate) -> bool:
-        """Whether the save and its markers belong to the user running, root or the owner of SAVES (watch.13).
+    def _check_owner(self, candidate: Candidate) -> bool:
+        """Returns whether the save and its markers belong to the user running, root or the owner of SAVES (watch.13).
 
         To many trainers a checkpoint is code that they run.
         """
@@ -166,15 +162,15 @@ class Watcher:
     def _entry(self, save: Save) -> Entry:
         return Entry.of(self._epoch, save.step, save.path)
 
-    def _lack(self, candidate: Candidate) -> str:
-        layout, lack = self._examine(candidate)
+    def _why_incomplete(self, candidate: Candidate) -> str:
+        layout, reason = self._examine(candidate)
         if layout is None:
             self._settling.forget(candidate.save)
-        elif layout.settle and not self._settling.has_settled(candidate.save):
+        elif layout.settle and not self._settling.look_again(candidate.save):
             return SETTLING
-        return lack or self._find_flaw(candidate.save.path)
+        return reason or self._find_flaw(candidate.save.path)
 
-    def _examine(self, candidate: Candidate) -> Verdict:
+    def _examine(self, candidate: Candidate) -> Completeness:
         try:
             return candidate.examine(self._store)
         except FormatError as fault:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from publish.domain.entry import to_text
 from publish.domain.layout import Framework
-from publish.domain.ports import Report
 from publish.domain.recognition import Recogniser
+from publish.domain.report import Report
 from publish.domain.root import Root
 from publish.domain.watch import Incomplete, Scan
 
-# In seconds: long enough for a first save to begin, short enough for its author to be still there.
-FIRST_NOTE = 60.0
-STALLED = 1800.0
+# Long enough for a first save to begin, short enough for its author to be still there.
+FIRST_NOTE_SECONDS = 60.0
+STALLED_SECONDS = 1800.0
 
 
 class WatchNotes:
@@ -45,7 +45,7 @@ class WatchNotes:
 
     def after_scan(self, scan: Scan, now: float) -> None:
         """Says what keeps saves from being published, once it has done so for a while."""
-        if scan.saves == 0 and now - self._started >= FIRST_NOTE and self._is_first("no saves"):
+        if scan.saves == 0 and now - self._started >= FIRST_NOTE_SECONDS and self._mark_done("no saves"):
             self._report.note(self._recogniser.describe_no_saves())
         self._since = {save.path: self._since.get(save.path, now) for save, _ in scan.incomplete}
         if scan.incomplete:
@@ -54,26 +54,26 @@ class WatchNotes:
 
     def _note_newest(self, newest: Incomplete, now: float) -> None:
         path, waited = newest.save.path, now - self._since[newest.save.path]
-        looks = waited >= FIRST_NOTE and self._is_first("other framework", path)
+        looks = waited >= FIRST_NOTE_SECONDS and self._mark_done("other framework", path)
         if looks and (hint := self._recogniser.other_framework([path])):
-            self._say(path, f"is not complete: {newest.lack}; {hint}")
-        if waited >= STALLED and self._is_first("stalled", path):
-            self._say(path, f"has not become complete for 30 minutes: {newest.lack}")
+            self._say(path, f"is not complete: {newest.reason}; {hint}")
+        if waited >= STALLED_SECONDS and self._mark_done("stalled", path):
+            self._say(path, f"has not become complete for 30 minutes: {newest.reason}")
 
     def _note_overtaken(self, overtaken: Sequence[Incomplete], now: float) -> None:
         """Where saves follow each other quickly, none of them is the newest for long."""
-        for (_, path), lack in reversed(overtaken):
-            is_late = path not in self._told and now - self._since[path] >= FIRST_NOTE
-            if is_late and self._is_first("overtaken"):
+        for (_, path), reason in reversed(overtaken):
+            is_late = path not in self._told and now - self._since[path] >= FIRST_NOTE_SECONDS
+            if is_late and self._mark_done("overtaken"):
                 hint = self._recogniser.other_framework([path])
-                line = f"is not complete although a later save has begun: {lack}"
+                line = f"is not complete although a later save has begun: {reason}"
                 self._say(path, f"{line}; {hint}" if hint else line)
 
     def _say(self, path: bytes, what: str) -> None:
         self._told.add(path)
         self._report.note(f"{self._text(path)} {what}")
 
-    def _is_first(self, what: str, path: bytes = b"") -> bool:
+    def _mark_done(self, what: str, path: bytes = b"") -> bool:
         if (what, path) in self._done:
             return False
         self._done.add((what, path))
@@ -94,12 +94,12 @@ class WatchNotes:
 
     def _describe(self, incomplete: Sequence[Incomplete]) -> str:
         count = len(incomplete)
-        kinds = Counter(lack for _, lack in reversed(incomplete))
+        kinds = Counter(reason for _, reason in reversed(incomplete))
         newest = self._text(incomplete[-1].save.path)
-        lacks = ", ".join(f"{lack} ({number})" if len(kinds) > 1 else lack for lack, number in kinds.items())
+        reasons = ", ".join(f"{reason} ({number})" if len(kinds) > 1 else reason for reason, number in kinds.items())
         if count == 1:
-            return f"1 save is not complete, {newest}: {lacks}"
-        return f"{count} saves are not complete, the newest is {newest}: {lacks}"
+            return f"1 save is not complete, {newest}: {reasons}"
+        return f"{count} saves are not complete, the newest is {newest}: {reasons}"
 
     def _text(self, path: bytes) -> str:
         return to_text(self._root.render(path))

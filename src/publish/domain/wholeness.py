@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from publish.domain import dcp_metadata, rank_sets
 from publish.domain.file_rules import is_metadata, rule_for
-from publish.domain.ports import ParallelMap, Store
-from publish.domain.save_files import DANGLING, FileVanished, SaveFiles
+from publish.domain.ports import DANGLING, ParallelMap, Store
+from publish.domain.save_files import FileVanished, SaveFiles
 
 
 class Fault(NamedTuple):

@@ -9,14 +9,14 @@ from contextlib import suppress
 from publish.adapters.posix.fds import Fsync
 from publish.adapters.posix.root import identity
 
-_NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
-_MODE = 0o666
+_CREATE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+_FILE_MODE = 0o666
 
 
 def make_empty(directory: int, name: bytes) -> int | None:
     """The new file's descriptor; None: the name is taken (open(2), O_EXCL)."""
     try:
-        return os.open(name, _NEW, _MODE, dir_fd=directory)
+        return os.open(name, _CREATE_FLAGS, _FILE_MODE, dir_fd=directory)
     except FileExistsError:
         return None
     except PermissionError as error:
@@ -32,11 +32,11 @@ def make_with_content(scratch: int, directory: int, name: bytes, content: bytes,
     then linked to `name`: no reader ever sees less than the whole (link(2)).
     """
     temporary = os.urandom(16).hex().encode()
-    file = os.open(temporary, _NEW, _MODE, dir_fd=scratch)
+    file = os.open(temporary, _CREATE_FLAGS, _FILE_MODE, dir_fd=scratch)
     try:
         _write(file, content)
         fsync(file)
-        is_made = _is_linked(file, scratch, temporary, directory, name)
+        is_made = _try_link(file, scratch, temporary, directory, name)
     except BaseException:
         os.close(file)
         raise
@@ -49,8 +49,8 @@ def make_with_content(scratch: int, directory: int, name: bytes, content: bytes,
     return None
 
 
-def _is_linked(file: int, scratch: int, temporary: bytes, directory: int, name: bytes) -> bool:
-    """Whether the file has got the name."""
+def _try_link(file: int, scratch: int, temporary: bytes, directory: int, name: bytes) -> bool:
+    """Links the file to the name; returns whether it has the name."""
     try:
         os.link(temporary, name, src_dir_fd=scratch, dst_dir_fd=directory, follow_symlinks=False)
     except FileExistsError:

@@ -14,18 +14,18 @@ FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 FILE_ITSELF = FILE | os.O_NOFOLLOW
 
 # fsync(2) of a filesystem that has no such thing, as some on FUSE or CIFS.
-_NO_FSYNC = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
+_FSYNC_UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 @contextmanager
-def opened(path: bytes, flags: int, above: int | None = None) -> Iterator[int]:
+def opening(path: bytes, flags: int, above: int | None = None) -> Iterator[int]:
     """A descriptor for `path`, relative to the directory `above` if given; closed at the end."""
-    with held(os.open(path, flags, dir_fd=above)) as descriptor:
+    with closing(os.open(path, flags, dir_fd=above)) as descriptor:
         yield descriptor
 
 
 @contextmanager
-def held(descriptor: int) -> Iterator[int]:
+def closing(descriptor: int) -> Iterator[int]:
     """The descriptor; closed at the end."""
     try:
         yield descriptor
@@ -46,7 +46,7 @@ class Fsync:
         try:
             os.fsync(descriptor)
         except OSError as error:
-            if error.errno not in _NO_FSYNC:
+            if error.errno not in _FSYNC_UNSUPPORTED:
                 raise
             if not self._warned:
                 self._warned = True
@@ -64,5 +64,5 @@ class Fsync:
             descriptor = os.open(path, DIRECTORY, dir_fd=above)
         except (PermissionError, FileNotFoundError, NotADirectoryError):
             return
-        with held(descriptor):
+        with closing(descriptor):
             self(descriptor)

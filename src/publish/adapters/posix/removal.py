@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from publish.adapters.posix.faults import final, ignoring_absence
-from publish.adapters.posix.fds import DIRECTORY, DIRECTORY_ITSELF, Fsync, opened
-from publish.adapters.posix.root import Root
+from publish.adapters.posix.fds import DIRECTORY, DIRECTORY_ITSELF, Fsync, opening
+from publish.adapters.posix.root import RootDirectory
 from publish.domain.entry import to_text
 from publish.domain.errors import PermanentFault, SymlinkInPath
 
 # Each level holds a descriptor, and a process has 1,024 of them as a rule.
-_DEEPEST = 400
+_MAX_DEPTH = 400
 # On NFS, ESTALE below a folder is what another prune has removed meanwhile (nfs.4).
 _GONE = (errno.ENOENT, errno.ESTALE)
 
@@ -28,7 +28,7 @@ class _Missing(Exception):
     """Nothing stands at the path."""
 
 
-def remove(root: Root, fsync: Fsync, path: bytes, first: Sequence[bytes]) -> bool:
+def remove(root: RootDirectory, fsync: Fsync, path: bytes, first: Sequence[bytes]) -> bool:
     """Removes the file or folder at `path`, its files `first` before all others; returns whether it was there.
 
     Raises SymlinkInPath, ConfigError where the root is gone, OSError for a way that cannot be
@@ -37,7 +37,7 @@ def remove(root: Root, fsync: Fsync, path: bytes, first: Sequence[bytes]) -> boo
     """
     *above, name = path.split(b"/")
     try:
-        with _down(root, fsync, above) as parent:
+        with _open_parent(root, fsync, above) as parent:
             _Removal(parent, path, fsync).run(name, first)
             with final(f"sync the folder of {to_text(path)}"), ignoring_absence():
                 fsync(parent)
@@ -48,7 +48,7 @@ def remove(root: Root, fsync: Fsync, path: bytes, first: Sequence[bytes]) -> boo
 
 
 @contextmanager
-def _down(root: Root, fsync: Fsync, components: Sequence[bytes]) -> Iterator[int]:
+def _open_parent(root: RootDirectory, fsync: Fsync, components: Sequence[bytes]) -> Iterator[int]:
     """The directory that `components` lead to from the root, opened.
 
     Where something is missing on the way, the folder that does not have it is synced: an earlier
@@ -57,7 +57,7 @@ def _down(root: Root, fsync: Fsync, components: Sequence[bytes]) -> Iterator[int
     directory = os.open(b".", DIRECTORY, dir_fd=root.fd)
     try:
         for depth, component in enumerate(components, 1):
-            below = _enter(directory, component, b"/".join(components[:depth]))
+            below = _open_directory(directory, component, b"/".join(components[:depth]))
             os.close(directory)
             directory = below
         yield directory
@@ -69,7 +69,7 @@ def _down(root: Root, fsync: Fsync, components: Sequence[bytes]) -> Iterator[int
         os.close(directory)
 
 
-def _enter(directory: int, component: bytes, path: bytes) -> int:
+def _open_directory(directory: int, component: bytes, path: bytes) -> int:
     """Opens a directory below; `path` is its path from the root."""
     while True:
         try:
@@ -108,7 +108,7 @@ class _Removal:
 
     def run(self, name: bytes, first: Sequence[bytes]) -> None:
         if stat.S_ISDIR(_mode(self._parent, name, self._path)):
-            directory = _enter(self._parent, name, self._path)
+            directory = _open_directory(self._parent, name, self._path)
             try:
                 self._remove_first(directory, first)
                 self._empty(directory, self._path, 1)
@@ -150,12 +150,12 @@ class _Removal:
                 self._try(os.unlink, directory, name, below)
 
     def _remove_directory(self, parent: int, name: bytes, path: bytes, depth: int) -> None:
-        if depth > _DEEPEST:
-            self._faults.append((path, f"nested deeper than {_DEEPEST} folders"))
+        if depth > _MAX_DEPTH:
+            self._faults.append((path, f"nested deeper than {_MAX_DEPTH} folders"))
             return
         known = len(self._faults)
         try:
-            with opened(name, DIRECTORY_ITSELF, parent) as directory:
+            with opening(name, DIRECTORY_ITSELF, parent) as directory:
                 self._empty(directory, path, depth)
         except NotADirectoryError:
             # Swapped for a link or a file meanwhile, which goes as such.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 
 from publish.adapters.posix.faults import ABSENT, NOT_THERE, STALE, to_fault
-from publish.adapters.posix.fds import DIRECTORY, held
+from publish.adapters.posix.fds import DIRECTORY, closing
 from publish.domain.entry import to_text
 from publish.domain.errors import ConfigError
 from publish.domain.light_typing import TypeVar
@@ -23,7 +23,14 @@ def identity(status: os.stat_result) -> Identity:
     return status.st_dev, status.st_ino
 
 
-class Root:
+def same_directory(one: bytes, other: bytes) -> bool:
+    """Whether both paths lead to the same file. False if either cannot be examined."""
+    with suppress(OSError):
+        return os.path.samefile(one, other)
+    return False
+
+
+class RootDirectory:
     """A descriptor of the root; paths are relative to it. May be used by several threads at once."""
 
     def __init__(self, path: bytes, transient: Collection[int] = STALE) -> None:
@@ -69,7 +76,7 @@ class Root:
             fresh = os.open(self.path, DIRECTORY)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise self._gone() from error
-        with held(fresh):
+        with closing(fresh):
             self._require_same(os.fstat(fresh))
             os.dup2(fresh, self.fd, inheritable=False)
 
@@ -91,7 +98,7 @@ class Root:
         folder = self._fresh_parent(path)
         if folder is None:
             return None
-        with held(folder):
+        with closing(folder):
             return _unless(ABSENT, act, os.path.basename(path) or b".", folder)
 
     def _fresh_parent(self, path: bytes) -> int | None:
@@ -99,7 +106,7 @@ class Root:
         self.reopen()
         folder = os.dup(self.fd)
         for component in path.split(b"/")[:-1]:
-            with held(folder):
+            with closing(folder):
                 try:
                     folder = os.open(component, DIRECTORY, dir_fd=folder)
                 except OSError as error:
@@ -109,7 +116,7 @@ class Root:
         return folder
 
     @contextmanager
-    def answering(self, step: str, *, writes: bool = False) -> Iterator[None]:
+    def translate_errors(self, step: str, *, writes: bool = False) -> Iterator[None]:
         """Turns what the system refuses into the store's fault of `step`.
 
         The root's descriptor may itself be stale, after the server's restart: it is opened again

@@ -11,12 +11,12 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 
-from publish.adapters.posix.fds import DIRECTORY, FILE, FILE_ITSELF, held
-from publish.adapters.posix.root import Root
+from publish.adapters.posix.fds import DIRECTORY, FILE, FILE_ITSELF, closing
+from publish.adapters.posix.root import RootDirectory
 from publish.domain.entry import to_text
 from publish.domain.errors import ConfigError, FormatError
 
-_PART = 1 << 20
+_READ_BYTES = 1 << 20
 
 
 def version_of(status: os.stat_result) -> str:
@@ -27,7 +27,7 @@ def version_of(status: os.stat_result) -> str:
 class Saves:
     """The saves below one root."""
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: RootDirectory) -> None:
         self._root = root
 
     def save_exists(self, path: bytes) -> bool:
@@ -57,7 +57,7 @@ class Saves:
             if self._root.look(path, _lstat) is not None:
                 raise ConfigError(f"not a directory: {to_text(self._root.absolute(path))}")
             return []
-        with held(folder), os.scandir(folder) as scan:
+        with closing(folder), os.scandir(folder) as scan:
             return [os.fsencode(entry.name) for entry in scan if wanted(entry)]
 
     def read(self, path: bytes, limit: int) -> bytes | None:
@@ -65,7 +65,7 @@ class Saves:
         file = self._open(path, FILE_ITSELF)
         if file is None:
             return None
-        with held(file):
+        with closing(file):
             _require_regular(file)
             return b"".join(self._parts(file, 0, limit))
 
@@ -74,7 +74,7 @@ class Saves:
         file = self._open(path, FILE)
         if file is None:
             raise FormatError("not there")
-        with held(file):
+        with closing(file):
             size = _require_regular(file).st_size
             return b"".join(self._parts(file, start if start >= 0 else max(0, size + start), length))
 
@@ -112,7 +112,7 @@ class Saves:
     def _parts(self, file: int, start: int, length: int) -> Iterator[bytes]:
         while length > 0:
             try:
-                part = os.pread(file, min(_PART, length), start)
+                part = os.pread(file, min(_READ_BYTES, length), start)
             except OSError as error:
                 if self._root.is_transient(error):
                     raise
@@ -124,7 +124,7 @@ class Saves:
             length -= len(part)
 
 
-def below(root: Root, real: bytes) -> bytes | None:
+def below(root: RootDirectory, real: bytes) -> bytes | None:
     """The part of an absolute path, without links in it, that lies below the root; None: outside.
 
     The root is told by what it is: a bind mount gives it a second path.

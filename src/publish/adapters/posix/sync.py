@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from publish.adapters.posix.faults import NOT_THERE, final
-from publish.adapters.posix.fds import DIRECTORY_ITSELF, FILE, FILE_ITSELF, Fsync, held
-from publish.adapters.posix.root import Root
+from publish.adapters.posix.fds import DIRECTORY_ITSELF, FILE, FILE_ITSELF, Fsync, closing
+from publish.adapters.posix.root import RootDirectory
 from publish.adapters.posix.saves import below
 from publish.domain.entry import to_text
 
@@ -22,7 +22,7 @@ from publish.domain.entry import to_text
 _VANISHED = (*NOT_THERE, errno.ELOOP, errno.ENXIO)
 
 
-def sync_save(root: Root, fsync: Fsync, path: bytes) -> None:
+def sync_save(root: RootDirectory, fsync: Fsync, path: bytes) -> None:
     """Syncs every file and folder in the save, and the folders from it up to the root.
 
     Links inside are not followed; a save behind a link is synced where it lies.
@@ -31,7 +31,7 @@ def sync_save(root: Root, fsync: Fsync, path: bytes) -> None:
     save = root.look(path, lambda name, directory: os.open(name, FILE, dir_fd=directory))
     if save is None:
         return
-    with held(save):
+    with closing(save):
         for act in (_start_writeback, fsync):
             _Walk(root, act).visit(save, path)
     for folder in _above(root, path):
@@ -45,7 +45,7 @@ def _start_writeback(descriptor: int) -> None:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _above(root: Root, path: bytes) -> Iterator[bytes]:
+def _above(root: RootDirectory, path: bytes) -> Iterator[bytes]:
     """The folders above a save as it is named and as it lies, inner before outer, the root (b"") last."""
     yield from _parents(path)
     real = os.path.realpath(root.absolute(path))
@@ -73,7 +73,7 @@ def _parents(path: bytes) -> Iterator[bytes]:
 class _Walk:
     """One visit to everything in a save; a folder comes after what it holds."""
 
-    def __init__(self, root: Root, act: Callable[[int], None]) -> None:
+    def __init__(self, root: RootDirectory, act: Callable[[int], None]) -> None:
         self._root = root
         self._act = act
 
@@ -100,7 +100,7 @@ class _Walk:
     @contextmanager
     def _open(self, name: bytes, flags: int, folder: int, path: bytes) -> Iterator[int | None]:
         """A member's descriptor; None: it has vanished."""
-        with self._root.answering(f"open {to_text(self._root.absolute(path))} to sync it"):
+        with self._root.translate_errors(f"open {to_text(self._root.absolute(path))} to sync it"):
             try:
                 member = os.open(name, flags, dir_fd=folder)
             except OSError as error:
@@ -110,5 +110,5 @@ class _Walk:
         if member is None:
             yield None
             return
-        with held(member):
+        with closing(member):
             yield member

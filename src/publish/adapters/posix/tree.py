@@ -8,16 +8,13 @@ import stat
 from collections.abc import Iterator
 
 from publish.adapters.posix.faults import NOT_THERE
-from publish.adapters.posix.fds import DIRECTORY, held
-from publish.adapters.posix.root import Identity, Root, identity
+from publish.adapters.posix.fds import DIRECTORY, closing
+from publish.adapters.posix.root import Identity, RootDirectory, identity
 from publish.adapters.posix.saves import version_of
-from publish.domain.ports import SavedFile
-
-DANGLING = -1
-"""The size of a link that leads nowhere."""
+from publish.domain.ports import DANGLING, SavedFile
 
 
-def files(root: Root, path: bytes) -> Iterator[SavedFile]:
+def files(root: RootDirectory, path: bytes) -> Iterator[SavedFile]:
     """The regular files below the folder `path`, in no order; none if it is not a folder."""
     folder = root.look(path, lambda name, directory: os.open(name, DIRECTORY, dir_fd=directory))
     if folder is not None:
@@ -33,7 +30,7 @@ class _Walk:
 
     def below(self, folder: int, inside: bytes) -> Iterator[SavedFile]:
         """The files in an opened folder, which is closed at the end."""
-        with held(folder):
+        with closing(folder):
             self._around.append(identity(os.fstat(folder)))
             with os.scandir(folder) as scan:
                 members = [(os.fsencode(entry.name), entry.is_symlink()) for entry in scan]
@@ -52,14 +49,14 @@ class _Walk:
             return
         if stat.S_ISREG(status.st_mode):
             yield SavedFile(path, status.st_size, version_of(status))
-        elif stat.S_ISDIR(status.st_mode) and self._is_entered(identity(status), is_link=is_link):
+        elif stat.S_ISDIR(status.st_mode) and self._try_enter(identity(status), is_link=is_link):
             try:
                 below = os.open(name, DIRECTORY, dir_fd=folder)
             except FileNotFoundError:
                 return
             yield from self.below(below, path + b"/")
 
-    def _is_entered(self, folder: Identity, *, is_link: bool) -> bool:
+    def _try_enter(self, folder: Identity, *, is_link: bool) -> bool:
         if folder in self._around or (is_link and folder in self._linked):
             return False
         if is_link:

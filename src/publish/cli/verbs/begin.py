@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from publish.cli.backends import OpenRoot
+    from publish.cli.backends.backend import OpenRoot
     from publish.domain.begin import Choose
     from publish.domain.executions import Execution
     from publish.domain.root import Root

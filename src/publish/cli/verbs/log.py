@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from contextlib import suppress
 from time import gmtime, strftime
 
 from publish.cli import backends
@@ -12,12 +10,11 @@ from publish.cli.goflag import Flag, boolean, path, positive
 from publish.cli.output import escape
 from publish.cli.verbs.common import CHECKPOINT, EXIT_OK, S3_FLAGS, Invocation, Verb
 from publish.domain.entry import to_text
-from publish.domain.errors import ConfigError
 from publish.domain.log import Publication, read_log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from publish.cli.backends import OpenRoot
+    from publish.cli.backends.backend import OpenRoot
     from publish.domain.executions import Begun
 
 _MINUTE, _DAY = 60, 86400
@@ -37,7 +34,7 @@ def run(invocation: Invocation) -> int:
 
     opened, log, executions = backends.run(invocation, read)
     if picture is not None:
-        _write_picture(picture, log, executions)
+        backends.replace_file(picture, _draw(log, executions))
     for publication in log[-last if last else 0 :]:
         latest = publication is log[-1]
         invocation.output.print_result(
@@ -78,30 +75,14 @@ def _time(publication: Publication) -> str:
     return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
 
 
-def _write_picture(file: bytes, log: list[Publication], executions: list[Begun]) -> None:
-    """Written to a temporary name and renamed, so that no reader sees half of it. Raises ConfigError.
-
-    A symbolic link stays one. A device or a pipe is refused, because the rename would put a file in its place.
-    """
-    from publish.domain.timeline import Start, draw
+def _draw(log: list[Publication], executions: list[Begun]) -> str:
+    from publish.cli.timeline import Start, draw
 
     starts = {
         execution.epoch: Start(to_text(execution.attempt), at, execution.resume.step if execution.resume else None)
         for execution, at in executions
     }
-    target = os.path.realpath(file)
-    temporary = b"%s.%s.tmp" % (target, os.urandom(8).hex().encode())
-    if os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)):
-        raise ConfigError(f"cannot write the picture (not a regular file): {to_text(file)}")
-    try:
-        # Exclusively: in a folder that others can write to, the name may be a link of theirs.
-        with open(temporary, "x", encoding="utf-8") as picture:
-            picture.write(draw(log, starts, _label))
-        os.replace(temporary, target)
-    except OSError as error:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise ConfigError(f"cannot write the picture ({error.strerror}): {to_text(file)}") from error
+    return draw(log, starts, _label)
 
 
 def _label(seconds: float, interval: float) -> str:

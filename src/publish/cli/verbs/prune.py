@@ -14,7 +14,7 @@ from publish.domain.retention import Policy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from publish.cli.backends import OpenRoot
+    from publish.cli.backends.backend import OpenRoot
 
 KEEP = Flag("keep", positive, "N", "how many of the latest publications to keep, at least 1", default="3")
 DRY_RUN = Flag(

@@ -11,7 +11,7 @@ from publish.domain.publish import publish_save
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from publish.cli.backends import OpenRoot
+    from publish.cli.backends.backend import OpenRoot
 
 
 def run(invocation: Invocation) -> int:

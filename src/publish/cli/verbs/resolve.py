@@ -10,7 +10,7 @@ from publish.domain.resolve import latest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from publish.cli.backends import OpenRoot
+    from publish.cli.backends.backend import OpenRoot
     from publish.domain.entry import Entry
 
 PROBE = Flag("probe", boolean, "", "run the checks of `publish probe` first", default="false", only_for=ONLY_S3)

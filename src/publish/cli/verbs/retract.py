@@ -11,7 +11,7 @@ from publish.domain.retract import retract, retract_and_delete
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from publish.cli.backends import OpenRoot
+    from publish.cli.backends.backend import OpenRoot
 
 DELETE = Flag("delete", boolean, "", "remove the save as well, as prune does", default="false")
 

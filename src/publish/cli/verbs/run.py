@@ -7,7 +7,7 @@ import threading
 from publish.cli import backends
 from publish.cli.framework_flags import FRAMEWORK_FLAGS
 from publish.cli.goflag import Flag, boolean, path, unsigned
-from publish.cli.last_resort import GRACE, LastResort
+from publish.cli.last_resort import GRACE_SECONDS, LastResort
 from publish.cli.messages import describe, log_internal_error
 from publish.cli.supervisor import CannotStart, Supervisor
 from publish.cli.verbs.begin import FROM, beginning, variables
@@ -24,7 +24,7 @@ from publish.cli.verbs.common import (
     Invocation,
     Verb,
 )
-from publish.cli.verbs.watch import INTERVAL, KEEP, SCAN_TIMEOUT, Watch, execution_folder
+from publish.cli.verbs.watch import INTERVAL, KEEP, SCAN_TIMEOUT, WatchOptions, execution_folder
 from publish.domain.entry import to_text
 from publish.domain.errors import PublishError, UsageError
 
@@ -32,7 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from publish.cli.watching import Watching
+    from publish.cli.watch_loop import WatchLoop
     from publish.domain.executions import Execution
     from publish.domain.root import Root
 
@@ -49,7 +49,7 @@ def run(invocation: Invocation) -> int:
             f"-{NODE.name} needs an attempt that all nodes share: use -{ATTEMPT.name} or set {ATTEMPT.variable}"
         )
     verify = line[VERIFY_FIRST]
-    watch, begin_on = Watch(invocation, verify=verify), beginning(invocation, verify=verify)
+    watch, begin_on = WatchOptions(invocation, verify=verify), beginning(invocation, verify=verify)
     command = [path(word) for word in line.positionals]
     invocation.output.log_results()
     # Before credentials are read: from then on /proc tells an ordinary user less of this process.
@@ -83,7 +83,7 @@ def _log_beginning(invocation: Invocation, root: Root, execution: Execution) -> 
 class _Beside:
     """COMMAND, and a watch beside it on a thread of its own."""
 
-    def __init__(self, invocation: Invocation, supervisor: Supervisor, watching: Watching) -> None:
+    def __init__(self, invocation: Invocation, supervisor: Supervisor, watching: WatchLoop) -> None:
         self._invocation = invocation
         self._supervisor = supervisor
         self._watching = watching
@@ -110,7 +110,7 @@ class _Beside:
         self._watching.bind()
         self._ended.set()
         limit = self._invocation.line[SCAN_TIMEOUT]
-        LastResort(limit + 1 + GRACE)
+        LastResort(limit + 1 + GRACE_SECONDS)
         # A moment more than the scan itself has: its own message says where it was.
         if not self._supervisor.wait_after(self._is_over.is_set, limit + 1):
             self._invocation.output.log(f"run: the last scan is out of time (-timeout {limit:g}s)")

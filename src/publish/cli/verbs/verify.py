@@ -13,7 +13,7 @@ from publish.domain.wholeness import check_save
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from publish.cli.backends import OpenRoot
+    from publish.cli.backends.backend import OpenRoot
 
 ALL = Flag("all", boolean, "", "look at the save of every publication", default="false")
 
@@ -30,7 +30,7 @@ def run(invocation: Invocation) -> int:
         saves = [opened.locate(save) for save in given]
         if not given:
             saves = published_saves(opened.store)[0 if every else -1 :]
-        return sum(not _is_whole(invocation, opened, save) for save in saves)
+        return sum(not _print_verdict(invocation, opened, save) for save in saves)
 
     broken = backends.run(invocation, verify)
     if broken:
@@ -39,7 +39,7 @@ def run(invocation: Invocation) -> int:
     return EXIT_OK
 
 
-def _is_whole(invocation: Invocation, opened: OpenRoot, save: bytes) -> bool:
+def _print_verdict(invocation: Invocation, opened: OpenRoot, save: bytes) -> bool:
     verdict = check_save(opened.store, save, opened.parallel)
     log_unread(invocation.output, opened.root, save, verdict)
     invocation.output.print_result(escape(describe(opened.root, save, verdict)))

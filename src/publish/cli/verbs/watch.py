@@ -26,7 +26,7 @@ from publish.cli.verbs.common import (
     attempt_name,
     positional,
 )
-from publish.cli.watching import Watching
+from publish.cli.watch_loop import WatchLoop
 from publish.domain.entry import RESERVED, overlap, to_text
 from publish.domain.errors import ConfigError, PublishError, UsageError
 from publish.domain.frameworks import FRAMEWORKS
@@ -38,7 +38,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from publish.cli.backends import OpenRoot
+    from publish.cli.backends.backend import OpenRoot
     from publish.cli.deadline import Deadline
 
 
@@ -60,7 +60,7 @@ KEEP = Flag(
 )
 
 
-class Watch:
+class WatchOptions:
     """What a command line says of a watch. `run` has one, too."""
 
     def __init__(self, invocation: Invocation, *, verify: bool) -> None:
@@ -75,7 +75,7 @@ class Watch:
         if self._keep is None and self._keep_every is not None:
             raise UsageError(f"-{KEEP_EVERY.name} needs -{KEEP.name}")
 
-    def on(self, opened: OpenRoot, deadline: Deadline, folder: bytes, epoch: int) -> Watching:
+    def on(self, opened: OpenRoot, deadline: Deadline, folder: bytes, epoch: int) -> WatchLoop:
         """The watch of `folder`, relative to the root. Raises ConfigError."""
         find_flaw = _flaw_finder(opened) if self._verify else lambda _path: ""
         watcher = Watcher(
@@ -85,7 +85,7 @@ class Watch:
         notes = WatchNotes(opened.reporter, recogniser, opened.root, self._framework, folder, monotonic())
         notes.begin(epoch, self._interval)
         tidy = None if self._keep is None else partial(self._prune, opened, self._keep)
-        return Watching(watcher, notes, opened, deadline, self._interval, tidy)
+        return WatchLoop(watcher, notes, opened, deadline, self._interval, tidy)
 
     def _prune(self, opened: OpenRoot, keep: int) -> None:
         """A prune that fails is reported, and the watch goes on (watch.10)."""
@@ -104,14 +104,14 @@ class Watch:
 def run(invocation: Invocation) -> int:
     """Publishes saves until a signal asks it to stop; then finishes its scan and scans once more (watch.6)."""
     line = invocation.line
-    watch, epoch = Watch(invocation, verify=line[VERIFY]), line[EPOCH]
+    watch, epoch = WatchOptions(invocation, verify=line[VERIFY]), line[EPOCH]
     saves = positional("SAVES", path, line.positionals[0]) if line.positionals else None
     attempt = b"" if saves else attempt_name(line)
 
     prepared = backends.prepare(invocation, long_running=True)
     stop = StopSignal(prepared.deadline.bind)
 
-    def begin() -> Watching:
+    def begin() -> WatchLoop:
         opened = prepared.open()
         folder = _saves_folder(opened, saves) if saves else execution_folder(opened, attempt)
         return watch.on(opened, prepared.deadline, folder, epoch)

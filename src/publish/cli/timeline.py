@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from publish.cli.timeline_scale import Point, Scale, ShowTime, escape, width_of
 from publish.domain.light_typing import NamedTuple
 from publish.domain.log import Publication
-from publish.domain.timeline_scale import Point, Scale, ShowTime, escape, width_of
 
 _WIDTH, _HEIGHT = 960, 420
 # The room that the labels need: steps on the left, half a time on the right, the title above, times and legend below.

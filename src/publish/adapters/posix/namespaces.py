@@ -12,8 +12,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
-from publish.adapters.posix.fds import DIRECTORY, DIRECTORY_ITSELF, Fsync, held
-from publish.adapters.posix.root import Root
+from publish.adapters.posix.fds import DIRECTORY, DIRECTORY_ITSELF, Fsync, closing
+from publish.adapters.posix.root import RootDirectory
 from publish.domain.entry import to_text
 from publish.domain.errors import ConfigError, FormatError
 from publish.domain.ports import Namespace
@@ -22,59 +22,59 @@ _PUB = Namespace.PUB.value
 
 
 class Chain:
-    """An area and the folders above it, opened; syncing goes from the area up to the root."""
+    """A namespace and the folders above it, opened; syncing goes from the innermost up to the root."""
 
-    def __init__(self, root: Root, folders: list[int]) -> None:
-        """`folders`: descriptors, the outermost first and the area last."""
+    def __init__(self, root: RootDirectory, folders: list[int]) -> None:
+        """`folders`: descriptors, the outermost first and the namespace's last."""
         self._root = root
         self._folders = folders
 
     @property
-    def area(self) -> int:
-        """The area's descriptor."""
+    def innermost(self) -> int:
+        """The namespace's descriptor."""
         return self._folders[-1]
 
     def sync(self, fsync: Fsync) -> None:
-        """Makes the area's names durable, and the area's own in the folders above it."""
+        """Makes the namespace's names durable, and the namespace's own in the folders above it."""
         for folder in reversed(self._folders):
             fsync(folder)
         fsync.folder(b".", self._root.fd)
 
 
 @contextmanager
-def reading(root: Root, area: bytes) -> Iterator[int | None]:
-    """The area's descriptor; None: it is not there, which the server was asked for (nfs.1)."""
-    folder = _open_existing(root, area)
+def reading(root: RootDirectory, namespace: bytes) -> Iterator[int | None]:
+    """The namespace's descriptor; None: it is not there, which the server was asked for (nfs.1)."""
+    folder = _open_existing(root, namespace)
     if folder is None:
         root.reopen()
-        folder = _open_existing(root, area)
+        folder = _open_existing(root, namespace)
     if folder is None:
         yield None
         return
-    with held(folder):
+    with closing(folder):
         yield folder
 
 
-def _open_existing(root: Root, area: bytes) -> int | None:
+def _open_existing(root: RootDirectory, namespace: bytes) -> int | None:
     try:
-        if area == _PUB:
+        if namespace == _PUB:
             return _open_pub(root)
-        with _chain(root, area, make=False) as chain:
-            return os.dup(chain.area)
+        with _chain(root, namespace, make=False) as chain:
+            return os.dup(chain.innermost)
     except FileNotFoundError:
         return None
 
 
 @contextmanager
-def existing(root: Root, area: bytes) -> Iterator[Chain | None]:
-    """The area for a removal, with the folders above it; None: it is not there.
+def existing(root: RootDirectory, namespace: bytes) -> Iterator[Chain | None]:
+    """The namespace for a removal, with the folders above it; None: it is not there.
 
     Raises ConfigError for a link in the place of one of them, or of `pub`.
     """
-    _refuse_linked_pub(root, area)
+    _refuse_linked_pub(root, namespace)
     with ExitStack() as stack:
         try:
-            chain = stack.enter_context(_chain(root, area, make=False))
+            chain = stack.enter_context(_chain(root, namespace, make=False))
         except FileNotFoundError:
             root.reopen()
             chain = None
@@ -82,27 +82,27 @@ def existing(root: Root, area: bytes) -> Iterator[Chain | None]:
 
 
 @contextmanager
-def made(root: Root, area: bytes) -> Iterator[Chain]:
-    """The area for a creation, with the folders above it, made where they are missing.
+def made(root: RootDirectory, namespace: bytes) -> Iterator[Chain]:
+    """The namespace for a creation, with the folders above it, made where they are missing.
 
     Raises ConfigError for a link in the place of one of them, or of `pub`.
     """
-    _refuse_linked_pub(root, area)
+    _refuse_linked_pub(root, namespace)
     with ExitStack() as stack:
         try:
-            chain = stack.enter_context(_chain(root, area, make=True))
+            chain = stack.enter_context(_chain(root, namespace, make=True))
         except FileNotFoundError:
             root.reopen()
             raise
         yield chain
 
 
-def _refuse_linked_pub(root: Root, area: bytes) -> None:
+def _refuse_linked_pub(root: RootDirectory, namespace: bytes) -> None:
     """Raises ConfigError where `pub` is a link: what is removed through it would be another root's.
 
     A removal's record belongs to an entry in `pub/`, so it is not written beside a linked one either.
     """
-    if area not in (_PUB, Namespace.PRUNE.value):
+    if namespace not in (_PUB, Namespace.PRUNE.value):
         return
     with suppress(FileNotFoundError):
         if stat.S_ISLNK(os.lstat(_PUB, dir_fd=root.fd).st_mode):
@@ -110,21 +110,21 @@ def _refuse_linked_pub(root: Root, area: bytes) -> None:
 
 
 @contextmanager
-def _chain(root: Root, area: bytes, *, make: bool) -> Iterator[Chain]:
+def _chain(root: RootDirectory, namespace: bytes, *, make: bool) -> Iterator[Chain]:
     """Raises FileNotFoundError where a folder is missing and is not made."""
     with ExitStack() as stack:
         above, folders, path = root.fd, [], b""
-        for component in area.split(b"/"):
+        for component in namespace.split(b"/"):
             path = os.path.join(path, component)
             if make:
                 with suppress(FileExistsError):
                     os.mkdir(component, dir_fd=above)
-            above = stack.enter_context(held(_open_itself(root, component, above, path)))
+            above = stack.enter_context(closing(_open_itself(root, component, above, path)))
             folders.append(above)
         yield Chain(root, folders)
 
 
-def _open_itself(root: Root, component: bytes, above: int, path: bytes) -> int:
+def _open_itself(root: RootDirectory, component: bytes, above: int, path: bytes) -> int:
     try:
         return os.open(component, DIRECTORY_ITSELF, dir_fd=above)
     except OSError as error:
@@ -135,7 +135,7 @@ def _open_itself(root: Root, component: bytes, above: int, path: bytes) -> int:
     raise _not_a_directory(root, path)
 
 
-def _open_pub(root: Root) -> int:
+def _open_pub(root: RootDirectory) -> int:
     """`pub`, also behind a link of a trusted owner."""
     try:
         return os.open(_PUB, DIRECTORY_ITSELF, dir_fd=root.fd)
@@ -143,7 +143,7 @@ def _open_pub(root: Root) -> int:
         if error.errno not in (errno.ENOTDIR, errno.ELOOP):
             raise
     # The link itself is held, so that its owner is the owner of what is followed (open(2), O_PATH).
-    with held(os.open(_PUB, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root.fd)) as link:
+    with closing(os.open(_PUB, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root.fd)) as link:
         status = os.fstat(link)
         if not stat.S_ISLNK(status.st_mode):
             raise _not_a_directory(root, _PUB)
@@ -159,11 +159,11 @@ def _open_pub(root: Root) -> int:
         raise _not_a_directory(root, _PUB) from None
 
 
-def _link(root: Root, path: bytes) -> ConfigError:
+def _link(root: RootDirectory, path: bytes) -> ConfigError:
     return ConfigError(
         f"this is a symbolic link, and publish writes and removes nothing through one: {to_text(root.absolute(path))}"
     )
 
 
-def _not_a_directory(root: Root, path: bytes) -> FormatError:
+def _not_a_directory(root: RootDirectory, path: bytes) -> FormatError:
     return FormatError(f"a dangling link, or not a directory: {to_text(root.absolute(path))}")

@@ -12,13 +12,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from publish.cli.backends import OpenRoot
+    from publish.cli.backends.backend import OpenRoot
     from publish.cli.deadline import Deadline
     from publish.domain.watch import Scan, Watcher
     from publish.domain.watch_notes import WatchNotes
 
-# In seconds: how long after the last scan a save that still changes gets another look.
-_LAST_SETTLE = 2.0
+# How long after the last scan a save that still changes gets another look.
+_FINAL_SETTLE_SECONDS = 2.0
 
 
 class Stop(Protocol):
@@ -32,7 +32,7 @@ class Stop(Protocol):
         """Returns when `seconds`, which may be negative, have passed; at once when a stop is requested."""
 
 
-class Watching:
+class WatchLoop:
     """A watch on an open root."""
 
     def __init__(
@@ -91,7 +91,7 @@ class Watching:
             self._deadline.run(partial(self._notes.after_scan, scan, monotonic()))
             return
         if self._watcher.is_settling:
-            sleep(min(self._interval, _LAST_SETTLE))
+            sleep(min(self._interval, _FINAL_SETTLE_SECONDS))
             scan = self._publish()
         self._deadline.run(partial(self._notes.end, scan, reason, self._watcher.published))
 
