@@ -12,13 +12,13 @@ from publish.domain.candidate import find
 from publish.domain.entry import Entry
 from publish.domain.errors import FormatError
 from publish.domain.frameworks import FRAMEWORKS
-from publish.domain.layout import Where
 from publish.domain.listing import entries, saved_files
 from publish.domain.log import read_log
 from publish.domain.ports import DatedPage, FilesPage, Namespace, Page
 from publish.domain.prune import prune
 from publish.domain.resolve import latest
 from publish.domain.retention import Policy
+from publish.domain.root import Where
 from tests.support import strategies
 from tests.support.fakes import FakeReport, FakeStore
 from tests.support.faults import Fault, FaultyStore

@@ -75,7 +75,7 @@ def test_an_answer_in_between_restarts_that_time() -> None:
 
 def test_an_unreachable_server_is_tried_for_a_tenth_of_the_time_and_by_a_watch_for_all_of_it() -> None:
     """s3.8."""
-    assert RetryLimits.for_timeout(300.0) == (300.0, 30.0)
-    assert RetryLimits.for_timeout(300.0, long_running=True) == (300.0, 300.0)
+    assert RetryLimits.for_timeout(300.0) == RetryLimits(300.0, 30.0)
+    assert RetryLimits.for_timeout(300.0, long_running=True) == RetryLimits(300.0, 300.0)
     assert RetryLimits.for_timeout(300.0).connect_timeout == 30.0
     assert RetryLimits.for_timeout(2.0).connect_timeout == 1.0

@@ -20,6 +20,7 @@ from publish.domain.errors import (
     Unreachable,
 )
 from publish.domain.ports import Namespace, Store
+from publish.domain.retry import RetryLimits
 from publish.domain.retrying_store import Refresh
 from tests.support.fakes import FakeClock, FakeRandom, FakeStore
 from tests.support.faults import Fault, FaultyStore
@@ -219,3 +220,11 @@ def test_the_calls_that_look_at_files_are_passed_on() -> None:
     assert [file.path for file in store.list_files(b"run/1", None).files] == [b"x"]
     assert store.version(b"run/1/y") is None
     assert store.read_range(b"run/1/x", -2, 2) == b"45"
+
+
+def test_the_message_of_a_time_out_names_the_limit_that_holds() -> None:
+    """s3.11, nfs.6: not every limit is that of -timeout."""
+    for set_by in ("-timeout ", "tried again for "):
+        store = retrying(failing([NotApplied("stale")] * 9), limits=RetryLimits(0.5, 0.5, set_by))
+        with pytest.raises(TimedOut, match=rf"^create pub/x: out of time \({set_by}0\.5s\): stale$"):
+            create(store)

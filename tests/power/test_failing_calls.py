@@ -124,6 +124,18 @@ def test_other_verbs_try_again_what_is_stale(laboratory: Laboratory, verb: str, 
     assert recording.statuses == (0 if number == errno.ESTALE else 1,)
 
 
+def test_a_stale_handle_that_stays_ends_another_verb_after_ten_seconds(laboratory: Laboratory) -> None:
+    """nfs.6, cli.3: `-timeout` bounds no verb but a watch on a directory, so the message does not name it."""
+    words_ = ["resolve", "-checkpoint", laboratory.root, "-timeout", "1s"]
+    fault = Fault("opendir", b"pub", errno.ESTALE, FOREVER)
+    recording = laboratory.record(filesystem(save_files(1), published(1)), *words_, faults=[fault])
+    assert recording.statuses == (1,)
+    out, err = words(recording)
+    assert out == b""
+    assert b"list pub/: out of time (tried again for 10s): " in err
+    assert b"-timeout" not in err
+
+
 def test_a_sync_that_failed_is_not_tried_again(laboratory: Laboratory) -> None:
     """nfs.6, fsync(2): after EIO the pages count as clean, so a second sync would lie."""
     fault = Fault("fsync", b"pub", errno.EIO, 1)

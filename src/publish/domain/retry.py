@@ -24,6 +24,9 @@ class RetryLimits(NamedTuple):
     unreachable: float
     """Of one request to a server that accepts no connection."""
 
+    set_by: str = "-timeout "
+    """Where `total` comes from, for a message that gives it."""
+
     @classmethod
     def for_timeout(cls, timeout: float, *, long_running: bool = False) -> RetryLimits:
         """The limits under `-timeout`. `long_running`: outlive a restart of the store (s3.8)."""

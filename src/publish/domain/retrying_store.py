@@ -85,7 +85,8 @@ class RetryingStore:
         wait = self._random.uniform(*bounds)
         remaining = self._started + self._limits.total - now
         if wait >= remaining:
-            raise TimedOut(f"{step}: out of time (-timeout {self._limits.total:g}s): {fault}") from fault
+            limit = f"{self._limits.set_by}{self._limits.total:g}s"
+            raise TimedOut(f"{step}: out of time ({limit}): {fault}") from fault
         # A conflict is settled within a second and needs no report.
         if not self._failing and not isinstance(fault, Conflict):
             self._failing = True

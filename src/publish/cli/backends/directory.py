@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from publish.domain.root import PosixRoot
 
 # For so long a verb repeats what failed with a stale file handle (nfs.6).
-_STALE_RETRY_SECONDS = 10.0
+_STALE_LIMITS = RetryLimits(10.0, 10.0, set_by="tried again for ")
 
 
 def _prepare(invocation: Invocation, text: bytes, long_running: bool) -> Prepared:  # noqa: FBT001  (as Backend.prepare)
@@ -37,14 +37,15 @@ def _open(invocation: Invocation, root: PosixRoot, deadline: Deadline, *, long_r
     from publish.adapters.posix import PosixStore
 
     # A watch outlives passing faults for the time of a scan; other verbs repeat a stale file handle only (nfs.6).
-    seconds = invocation.line[TIMEOUT] if long_running else _STALE_RETRY_SECONDS
+    seconds = invocation.line[TIMEOUT]
+    limits = RetryLimits(seconds, seconds) if long_running else _STALE_LIMITS
     return OpenRoot(
         root,
         RetryingStore(
             PosixStore(root.path, invocation.output.log, outlives_faults=long_running),
             SystemClock(),
             SystemRandom(),
-            RetryLimits(seconds, seconds),
+            limits,
             started=monotonic(),
             on_retry=log_retries(invocation, long_running=long_running),
             enter_step=deadline.enter_request,
