@@ -384,7 +384,7 @@ def test_a_prune_that_verifies_removes_nothing_if_no_save_is_whole() -> None:
     store = FakeStore()
     for step in range(3):
         save(store, 1, step, b"run/%d" % step)
-    with pytest.raises(FormatError, match="none of the published saves is whole"):
+    with pytest.raises(FormatError, match="no published save is whole"):
         prune(store, FakeReport(), Policy(1), map, Guards(is_whole=lambda _: False))
     assert len(log(store)) == 3
     report = FakeReport()
