@@ -1,5 +1,5 @@
-# What a developer runs; `make help` says it. Every target makes the environment that it needs, and needs
-# no more than git, make and a Python from 3.11 on. PYTHON=... names one, PYTEST_ARGS=... goes to pytest.
+# The targets for developers; `make help` lists them. Each one creates the environment that it needs from git, make and
+# Python 3.11 or newer. PYTHON=... names one, PYTEST_ARGS=... goes to pytest.
 
 SHELL := /bin/sh
 PYTEST := .venv/bin/python -m pytest
