@@ -21,6 +21,7 @@ import sys
 # Only after this is anything else imported. Code comes from where publish is installed: not from the working directory,
 # nor from where PYTHONPATH says. Who calls `python -m publish` has let both in already, for what Python itself imports
 # at its start (env.3).
+sys.pycache_prefix = None  # PYTHONPYCACHEPREFIX: compiled code of anyone's making
 _GIVEN = os.environ.get("PYTHONPATH", "").split(os.pathsep)
 _LIBRARY = os.path.dirname(os.__file__)
 sys.path[:] = [
@@ -41,7 +42,8 @@ def run() -> None:
     # Suppress tracebacks from finalizers.
     sys.unraisablehook = lambda _: None
     arguments = [_text(argument) for argument in sys.argv[1:]]
-    env = {_text(name): _text(value) for name, value in os.environ.items()}
+    # execve(2) also passes on a string without a name, "=value", which is not a variable.
+    env = {_text(name): _text(value) for name, value in os.environ.items() if name}
     _clear_environment()
 
     # Seldom: objects that imports create live forever, and looking through them costs a tenth of the start.
@@ -83,7 +85,11 @@ def _reserve_std_fds() -> None:
 
 def _clear_environment() -> None:
     """Leaves nothing that a library or the interpreter would act on (env.2)."""
-    os.environ.clear()
+    for name in list(os.environ):
+        try:
+            del os.environ[name]
+        except OSError:  # unsetenv(3) refuses an empty name
+            continue
     os.environ["HOME"] = "/nonexistent"
     # What PYTHONWARNINGS and PYTHONINTMAXSTRDIGITS have set already.
     warnings.simplefilter("ignore")

@@ -8,11 +8,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from publish.adapters.posix import PosixStore
 from publish.domain.errors import ConfigError, NotApplied, PermanentFault
 from tests.support.directories import failing, fill, open_store
 
@@ -51,6 +52,24 @@ def synced(monkeypatch: pytest.MonkeyPatch, root: Path, path: bytes = SAVE) -> l
         patch.setattr(os, "posix_fadvise", advise)
         store.sync_save(path)
     return done
+
+
+@pytest.mark.parametrize("act", [PosixStore.sync_save, lambda store, path: store.list_files(path, None)])
+def test_a_save_that_is_nested_too_deep_is_a_fault(
+    root: Path, save: Path, act: Callable[[PosixStore, bytes], object]
+) -> None:
+    """data.3, verify.7: 399 can be read, and no number of them exhausts the stack or the descriptors."""
+    directory = os.open(save, os.O_RDONLY)
+    for depth in range(450):
+        if depth == 399:
+            act(open_store(root), SAVE)
+        os.mkdir("d", dir_fd=directory)
+        below = os.open("d", os.O_RDONLY, dir_fd=directory)
+        os.close(directory)
+        directory = below
+    os.close(directory)
+    with pytest.raises(PermanentFault, match=f"^nested deeper than 400 folders: {save}$"):
+        act(open_store(root), SAVE)
 
 
 def test_all_of_a_save_is_synced_and_each_folder_after_what_it_holds(

@@ -106,6 +106,14 @@ def test_a_missing_directory_is_unavailable(read: Read, top: Path) -> None:
             read(path)
 
 
+def test_a_tilde_that_the_shell_left_is_explained(read: Read) -> None:
+    """creds.7."""
+    with pytest.raises(
+        SourceUnavailable, match=r"^directory not found \(~ is not expanded, give the whole path\): /.*~/k$"
+    ):
+        read(Path("/work/~/k"))
+
+
 def test_a_dangling_symlink_as_the_directory_is_an_error(read: Read, top: Path) -> None:
     """creds.1."""
     (top / "s3").symlink_to("nowhere")
@@ -188,7 +196,7 @@ def test_a_file_open_to_others_in_a_private_directory_is_refused(mode: int, dire
     """creds.1"""
     (directory / "secret_access_key").chmod(mode)
     said = refusal(lambda: private(directory))
-    assert said == f"group or others have access to the file, mode {mode:04o}: secret_access_key"
+    assert said == f"group or others have access to the file (run chmod 600), mode {mode:04o}: secret_access_key"
 
 
 def test_a_file_that_others_can_write_in_a_mounted_secret_is_refused(directory: Path) -> None:
@@ -198,7 +206,9 @@ def test_a_file_that_others_can_write_in_a_mounted_secret_is_refused(directory: 
     for mode in (0o660, 0o646):
         (directory / "secret_access_key").chmod(mode)
         said = refusal(lambda: secret(directory))
-        assert said == f"group or others have write permission for the file, mode {mode:04o}: secret_access_key"
+        assert said == (
+            f"group or others have write permission for the file (run chmod go-w), mode {mode:04o}: secret_access_key"
+        )
 
 
 def test_a_file_with_a_second_name_is_refused(read: Read, directory: Path, top: Path) -> None:
@@ -220,7 +230,7 @@ def test_a_file_of_another_user_is_refused(read: Read, directory: Path, monkeypa
     monkeypatch.setattr(os, "fstat", owned)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     said = refusal(lambda: read(directory))
-    assert said == "the file belongs to neither you nor root, but to user 1000: access_key_id"
+    assert said == "the file belongs to neither you (0) nor root, but to user 1000: access_key_id"
 
 
 def test_the_check_applies_to_the_target_of_a_symlink(directory: Path, top: Path) -> None:
@@ -246,7 +256,7 @@ def test_a_private_directory_belongs_to_the_user_running_or_to_root(
     if taken:
         assert private(directory) == CREDENTIALS
     else:
-        assert refusal(lambda: private(directory)) == "the directory belongs to neither you nor root; owner: 1000"
+        assert refusal(lambda: private(directory)) == "the directory belongs to neither you (0) nor root; owner: 1000"
 
 
 def test_the_checked_directory_is_the_one_that_is_read(

@@ -101,7 +101,7 @@ def test_a_variable_stands_in_for_a_flag() -> None:
         ("--=value", "bad flag syntax: --="),
         ("---name=value", "bad flag syntax: ---name="),
         ("---", "bad flag syntax: ---"),
-        ("-nam value", "unknown flag: -nam"),
+        ("-nam value", "unknown flag (did you mean -name?): -nam"),
         ("-NAME value", "unknown flag: -NAME"),
         ("-x=secret", "unknown flag: -x"),
         ("-name", "-name needs a value: -name TEXT"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.support.program import run
+from tests.support.program import CLEAN, PROGRAM, call, run
 from tests.support.s3_roots import make_place, private_directory, wire_to
 from tests.support.servers import KeyedServer
 
@@ -124,6 +125,45 @@ def test_a_picture_replaces_neither_a_link_nor_a_pipe(root: Path, tmp_path: Path
     assert "not a regular file" in result.notes[0]
     assert (tmp_path / "pipe").is_fifo()
     assert sorted(os.listdir(tmp_path)) == ["link.svg", "pipe", "root", "run.svg"]
+
+
+def test_no_picture_is_written_through_a_link_of_another_user(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """log.2: it would replace a file of this user. Only root could give a link away: the number is made up."""
+    precious, picture = tmp_path / "precious", tmp_path / "own.svg"
+    precious.write_text("precious")
+    picture.symlink_to("theirs.svg")
+    (tmp_path / "theirs.svg").symlink_to(precious)
+    lstat = os.lstat
+
+    def owned(path: bytes, **options: int) -> os.stat_result:
+        status = list(lstat(path, **options))
+        if path.endswith(b"/theirs.svg"):
+            status[4] = os.geteuid() + 1
+        return os.stat_result(status)
+
+    monkeypatch.setattr(os, "lstat", owned)
+    result = call("log", "-checkpoint", root, "-svg", picture)
+    assert (result.status, result.out) == (1, b"")
+    assert result.notes == [
+        f"cannot write the picture (a symbolic link of another user, uid {os.geteuid() + 1}): {tmp_path}/theirs.svg"
+    ]
+    assert precious.read_text() == "precious"
+
+
+def test_links_in_a_circle_and_a_removed_working_directory_are_faults(root: Path, tmp_path: Path) -> None:
+    """log.2"""
+    (tmp_path / "loop.svg").symlink_to("loop.svg")
+    result = run("log", "-checkpoint", root, "-svg", tmp_path / "loop.svg")
+    assert (result.status, result.out) == (1, b"")
+    assert result.notes[0].startswith("cannot write the picture (Too many levels of symbolic links): ")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    line = f"rmdir {gone}; exec {PROGRAM} log -checkpoint {root} -svg out.svg"
+    ended = subprocess.run(["sh", "-c", line], cwd=gone, env=CLEAN, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "publish: cannot write the picture (No such file or directory): out.svg\n"
 
 
 def test_times_in_the_picture_are_told_apart(root: Path, tmp_path: Path) -> None:

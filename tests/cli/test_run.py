@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -20,6 +21,25 @@ def test_one_command_line_starts_and_starts_again(root: Path) -> None:
     assert sum(note.startswith("published ") for note in first.notes) == 2
     second = run(*run_line(root), "sh", "-c", 'echo "$DISPATCH_EPOCH $DISPATCH_RESUME"')
     assert (second.status, second.out) == (0, f"2 {root}/exec/a/checkpoint-2\n".encode())
+
+
+def test_a_string_without_a_name_in_the_environment_is_not_a_variable(root: Path) -> None:
+    """run.2, env.2: execve(2) passes on any strings, and an empty name is not a variable of any flag."""
+    strings = (ctypes.c_char_p * 3)(b"=x=1", b"HTTP_PROXY=http://x", None)
+    words = [PROGRAM, *(str(word) for word in run_line(root, "-attempt", "a")), "cat", "/proc/self/environ"]
+    arguments = (ctypes.c_char_p * (len(words) + 1))(*map(os.fsencode, words), None)
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.dup2(write, 1)
+        ctypes.CDLL(None).execve(PROGRAM.encode(), arguments, strings)
+        os._exit(99)
+    os.close(write)
+    with os.fdopen(read, "rb") as out:
+        variables = out.read().split(b"\0")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert b"HTTP_PROXY=http://x" in variables
+    assert not any(variable.startswith(b"=") for variable in variables)
 
 
 @pytest.mark.parametrize("locale", [{}, {"LC_CTYPE": "C.UTF-8"}, {"LANG": "C"}])

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import marshal
+import struct
 import subprocess
 import sys
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
 import pytest
 
+from publish.cli import app
 from tests.support.private_files import write_private_directory
 from tests.support.program import CLEAN, PROGRAM, call
 from tests.support.servers import free_ports
@@ -104,6 +108,23 @@ def test_an_s3_store_is_reached_without_the_vault_client(tmp_path: Path) -> None
     modules = imported(*line)
     assert "botocore" in modules
     assert modules & {"boto3", "hvac", "requests"} == set()
+
+
+def test_no_compiled_code_from_where_the_environment_says_runs(root: Path, tmp_path: Path) -> None:
+    """env.3: Python takes a compiled file whose header fits the source for the source."""
+    source = Path(app.__file__)
+    status = source.stat()
+    head = struct.pack("<III", 0, int(status.st_mtime), status.st_size)
+    code = compile("import os; os.write(2, b'planted'); os._exit(3)", source, "exec")
+    cached = tmp_path / source.relative_to("/").with_suffix(f".{sys.implementation.cache_tag}.pyc")
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(MAGIC_NUMBER + head + marshal.dumps(code))
+    environment = CLEAN | {"PYTHONPYCACHEPREFIX": str(tmp_path)}
+    done = subprocess.run([PROGRAM, "resolve", "-checkpoint", root], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    # Python itself would have run it.
+    unguarded = [sys.executable, "-c", "import publish.cli.app"]
+    assert subprocess.run(unguarded, env=environment, capture_output=True, check=False).stderr == b"planted"
 
 
 def test_no_code_from_the_working_directory_or_pythonpath_runs(root: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from time import process_time
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -200,3 +201,16 @@ def test_the_first_and_the_last_time_that_can_be_written_have_few_labels(created
     log = [Publication(Entry.of(1, 1, b"run/1"), created), Publication(Entry.of(1, 2, b"run/2"), 1.79e9)]
     times = parsed(draw(log, {}, show)).findall(f"{SVG}text[@text-anchor='middle']")
     assert 0 < len(times) <= 6
+
+
+def test_a_picture_of_many_executions_takes_time_in_proportion_to_their_number() -> None:
+    """log.2: whoever may write to .publish/ could make as many"""
+
+    def seconds(number: int) -> float:
+        log = [Publication(Entry.of(epoch, epoch, b"a"), float(epoch)) for epoch in range(number)]
+        starts = {number + epoch: Start("a", float(epoch), None) for epoch in range(number)}
+        began = process_time()
+        draw(log, starts, show)
+        return process_time() - began
+
+    assert min(seconds(8000) for _ in range(3)) < 16 * max(min(seconds(1000) for _ in range(3)), 0.01)

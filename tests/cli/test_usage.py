@@ -34,12 +34,13 @@ def refused(result: Result, status: int, why: str) -> None:
     [
         ("", "no verb given"),
         ("--", "no verb given"),
-        ("resolv", "unknown verb: resolv"),
-        ("Resolve", "unknown verb: Resolve"),
+        ("resolv", "unknown verb (did you mean resolve?): resolv"),
+        ("Resolve", "unknown verb (did you mean resolve?): Resolve"),
         ("-checkpoint /tmp resolve", "unknown flag: -checkpoint"),
-        ("help resolv", "unknown verb: resolv"),
+        ("help resolv", "unknown verb (did you mean resolve?): resolv"),
         ("help resolve prune", "help takes one verb: resolve prune"),
         ("help -x", "unknown flag: -x"),
+        ("resolve -chekpoint /tmp", "unknown flag (did you mean -checkpoint?): -chekpoint"),
         ("version", "unknown verb: version"),
     ],
 )
@@ -143,6 +144,7 @@ def test_probe_false_is_accepted_for_a_directory(root: Path) -> None:
         ("a:b/c", "write ./ in front"),
         ("/does/not/exist", "is it mounted"),
         ("/dev/null", "is it mounted"),
+        ("~/run", "publish does not expand ~"),
     ],
 )
 @pytest.mark.parametrize("verb", ["resolve", "prune"])
@@ -152,12 +154,20 @@ def test_an_impossible_root_fails(verb: str, root_text: str, why: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "root_text", ["s3://", "s3://b/run", "s3://bucket", "s3://bucket/", "s3://bucket//run", "s3://bucket/a?b"]
+    ("root_text", "why"),
+    [
+        ("s3://", "the bucket of an S3 root is"),
+        ("s3://b/run", "the bucket of an S3 root is"),
+        ("s3://bucket", "an S3 root needs a prefix, s3://BUCKET/PREFIX: s3://bucket"),
+        ("s3://bucket/", "an S3 root needs a prefix, s3://BUCKET/PREFIX: s3://bucket/"),
+        ("s3://bucket//run", "the prefix of an S3 root has no empty, . or .. segment"),
+        ("s3://bucket/a?b", "the prefix of an S3 root has no empty, . or .. segment, no ?"),
+    ],
 )
 @pytest.mark.parametrize("verb", ["resolve", "probe"])
-def test_an_impossible_s3_root_fails(verb: str, root_text: str) -> None:
+def test_an_impossible_s3_root_fails(verb: str, root_text: str, why: str) -> None:
     """cli.6, root.2, probe.1"""
-    refused(call(verb, "-checkpoint", root_text, "-creds", "file:/x"), 1, "of an S3 root is")
+    refused(call(verb, "-checkpoint", root_text, "-creds", "file:/x"), 1, why)
 
 
 def test_another_scheme_fails_before_the_sources_are_read() -> None:

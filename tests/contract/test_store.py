@@ -6,9 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from publish.domain.completeness import why_incomplete
 from publish.domain.entry import Entry
 from publish.domain.errors import AlreadyExists, ConfigError, Conflict, FormatError, OutcomeUnknown
 from publish.domain.frameworks import MARKERS
+from publish.domain.layout import Check, Layout, Need, Save
 from publish.domain.listing import pages
 from publish.domain.ports import Namespace, SavedFile, Store
 from publish.domain.prune import prune
@@ -148,9 +150,19 @@ def test_the_size_of_an_empty_file_differs_from_a_missing_one(fresh_root: FreshR
     assert store.size(b"s/x/y") == 3
     assert store.size(b"s/x") is None
     assert store.exists(b"s/.metadata")
+    assert store.exists(b"s/x")
     assert not store.exists(b"s/z")
+    assert not store.exists(b"s/.meta")
     assert store.size(b"s/z") is None
     assert store.size(b"t/z") is None
+
+
+def test_a_folder_that_a_complete_save_does_not_have_keeps_it_incomplete(fresh_root: FreshRoot, store: Store) -> None:
+    """watch.2: a forbidden name may be that of a folder."""
+    layout = Layout(("s-N",), rb"s-([0-9]+)", (Need(b"done", Check.ANY),), forbids=(b"writing",))
+    fresh_root.fill("s-1/done", "s-2/done", "s-2/writing/rank-0")
+    assert why_incomplete(store, layout, Save(1, b"s-1")) is None
+    assert why_incomplete(store, layout, Save(2, b"s-2")) == "writing is there"
 
 
 @pytest.mark.parametrize("body", [b"", b"text", b"long" * 1_000_000])

@@ -174,7 +174,7 @@ def test_a_record_that_does_not_parse_is_named(store: FakeStore, content: bytes)
         begin(store, b"a", Wishes())
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"a/b", b"a\nb\n"])
+@pytest.mark.parametrize("content", [b"", b"\n", b"a/b", b"a\nb\n", b".", b"..\n", b"\0" * 65536, b"\x1b[31m"])
 def test_a_claim_that_names_no_attempt_is_named(store: FakeStore, content: bytes) -> None:
     """begin.4"""
     store.create(Namespace.EPOCH, epoch_name(1), content)

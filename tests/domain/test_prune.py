@@ -331,8 +331,8 @@ def test_a_dry_run_tells_what_would_go_and_why_the_rest_stays_and_changes_nothin
     prune_dry_run(store, report, Policy(2, keep_every=4), map)
     assert report.said == [
         ("kept", (b"c/4", "its step is a multiple of 4")),
-        ("kept", (b"d/in", "one of the 2 newest")),
-        ("kept", (b"b/last", "the latest publication", "one of the 2 newest")),
+        ("kept", (b"d/in", "within -keep 2")),
+        ("kept", (b"b/last", "the latest publication", "within -keep 2")),
         ("would remove", b"a/1"),
         ("kept", (b"linked/2", "a symbolic link is on its path")),
         ("kept", (b"a/3", "a publication that stays leads to it through a symbolic link")),

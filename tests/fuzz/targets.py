@@ -6,10 +6,12 @@ in the text of that error. How long it takes and how much memory, its callers wa
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
+from typing import cast
 
 from botocore.exceptions import ClientError
 from botocore.model import StructureShape
@@ -30,6 +32,8 @@ from publish.domain import dcp_metadata, ocdbt, pickle_reader, safetensors, torc
 from publish.domain.credentials import parse_creds
 from publish.domain.entry import Entry
 from publish.domain.errors import ConfigError, CredentialsError, FormatError, PublishError
+from publish.domain.executions import claimant, recorded
+from publish.domain.ports import Namespace, Store
 from publish.domain.redaction import Redactor
 from publish.domain.root import parse_s3_url
 from publish.domain.server_url import parse_origin, parse_proxy_url
@@ -55,6 +59,31 @@ def entry_name(data: bytes) -> None:
     with suppress(FormatError):
         entry = Entry.parse(data)
         assert Entry.of(entry.epoch, entry.step, entry.path) == entry
+
+
+class _Records:
+    """A store in which every record has one content."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def read_record(self, namespace: Namespace, name: bytes) -> bytes:
+        del namespace, name
+        return self._content
+
+
+def records(data: bytes) -> None:
+    """begin.4: the record of an attempt and of an epoch. What an epoch names can be the name of a file."""
+    store = cast("Store", _Records(data))
+    with suppress(FormatError):
+        execution = recorded(store, b"a")
+        assert execution is not None
+        assert execution.record.removesuffix(b"\n").endswith(data.removesuffix(b"\n").partition(b" ")[2])
+    with suppress(FormatError):
+        attempt = claimant(store, 1)
+        assert os.path.basename(attempt) == attempt
+        assert not {b"", b".", b".."} & {attempt}
+        assert b"\0" not in attempt
 
 
 def s3_listing(data: bytes) -> None:
@@ -170,6 +199,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
         entry_name,
+        records,
         s3_listing,
         s3_error,
         vault_answer,

@@ -52,6 +52,7 @@ def test_it_starts_by_its_own_name(pyz: Path) -> None:
 
 @pytest.mark.parametrize("isolated", [True, False], ids=["by its name", "as Python's argument"])
 def test_it_runs_no_code_from_the_working_directory_or_pythonpath(pyz: Path, tmp_path: Path, *, isolated: bool) -> None:
+    """env.3"""
     directories = [tmp_path / "working", tmp_path / "named"]
     for directory in directories:
         directory.mkdir()

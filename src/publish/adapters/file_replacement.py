@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from contextlib import suppress
 
 from publish.domain.entry import to_text
 from publish.domain.errors import ConfigError
+
+# As many as Linux follows (path_resolution(7)).
+_MAX_LINKS = 40
 
 
 def replace_file(path: bytes, content: str) -> None:
@@ -14,11 +19,12 @@ def replace_file(path: bytes, content: str) -> None:
 
     A symbolic link stays one. A device or a pipe is refused, because the rename would put a file in its place.
     """
-    target = os.path.realpath(path)
-    temporary = b"%s.%s.tmp" % (target, os.urandom(8).hex().encode())
-    if os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)):
-        raise ConfigError(f"cannot write the picture (not a regular file): {to_text(path)}")
+    temporary = b""
     try:
+        target = _behind_links(path)
+        if os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)):
+            raise ConfigError(f"cannot write the picture (not a regular file): {to_text(path)}")
+        temporary = b"%s.%s.tmp" % (target, os.urandom(8).hex().encode())
         # Exclusively: in a folder that others can write to, the name may be a link of theirs.
         with open(temporary, "x", encoding="utf-8") as file:
             file.write(content)
@@ -27,3 +33,24 @@ def replace_file(path: bytes, content: str) -> None:
         with suppress(OSError):
             os.unlink(temporary)
         raise ConfigError(f"cannot write the picture ({error.strerror}): {to_text(path)}") from error
+
+
+def _behind_links(path: bytes) -> bytes:
+    """Where the symbolic link `path` leads; `path` itself if it is not one. Raises ConfigError and OSError.
+
+    Another user's link is not followed: in a folder that they may write to, it could lead to any file of this user.
+    The kernel refuses that in /tmp for open(2), but not for the rename (proc_sys_fs(5), protected_symlinks).
+    """
+    for _ in range(_MAX_LINKS):
+        try:
+            status = os.lstat(path)
+        except FileNotFoundError:
+            return path
+        if not stat.S_ISLNK(status.st_mode):
+            return path
+        if status.st_uid not in (os.geteuid(), 0):
+            raise ConfigError(
+                f"cannot write the picture (a symbolic link of another user, uid {status.st_uid}): {to_text(path)}"
+            )
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))

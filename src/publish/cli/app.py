@@ -80,7 +80,7 @@ def _help_or_version(name: str, arguments: Sequence[str], output: Output) -> int
         output.print_result(f"publish {__version__}".encode())
         return EXIT_OK
     if name != "help":
-        raise UsageError(f"unknown verb: {name}")
+        raise UsageError(f"unknown verb{goflag.suggestion(name, verbs.NAMES)}: {name}")
     topics = goflag.parse((), arguments, {}).positionals
     if len(topics) > 1:
         raise UsageError(f"help takes one verb: {' '.join(topics)}")
@@ -92,7 +92,7 @@ def _help_or_version(name: str, arguments: Sequence[str], output: Output) -> int
     elif topics[0] in verbs.NAMES:
         output.print_result(help_text.verb_help(verbs.load(topics[0])).encode())
     else:
-        raise UsageError(f"unknown verb: {topics[0]}")
+        raise UsageError(f"unknown verb{goflag.suggestion(topics[0], verbs.NAMES)}: {topics[0]}")
     return EXIT_OK
 
 

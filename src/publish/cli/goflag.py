@@ -11,7 +11,7 @@ from publish.domain.light_typing import Generic, TypeVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
 T = TypeVar("T")
@@ -119,6 +119,13 @@ class HelpRequested(Exception):
     """-h or -help was given; what follows it does not count."""
 
 
+def suggestion(word: str, known: Iterable[str], prefix: str = "") -> str:
+    """A parenthesis for a message with the known word that is nearest to a mistyped one; empty if none is near."""
+    from difflib import get_close_matches  # start-up: only on an error
+
+    return "".join(f" (did you mean {prefix}{match}?)" for match in get_close_matches(word, known, 1, 0.7))
+
+
 def parse(flags: Sequence[Flag[Any]], arguments: Sequence[str], env: Mapping[str, str]) -> CommandLine:
     """Takes flags until the first positional or `--`. Raises UsageError and HelpRequested."""
     by_name = {flag.name: flag for flag in flags}
@@ -138,7 +145,7 @@ def parse(flags: Sequence[Flag[Any]], arguments: Sequence[str], env: Mapping[str
         if flag is None:
             if name in {"h", "help"}:
                 raise HelpRequested
-            raise UsageError(f"unknown flag: -{name}")
+            raise UsageError(f"unknown flag{suggestion(name, by_name, '-')}: -{name}")
         if not equals:
             if not flag.metavar:
                 value = "true"

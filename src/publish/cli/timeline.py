@@ -87,7 +87,8 @@ def _executions(log: Sequence[Publication], starts: Mapping[int, Start]) -> list
     publications: dict[int, list[Publication]] = {}
     for one in log:
         publications.setdefault(one.entry.epoch, []).append(one)
-    epochs = sorted(publications.keys() | {epoch for epoch in starts if epoch > min(publications)})
+    first = min(publications)
+    epochs = sorted(publications.keys() | {epoch for epoch in starts if epoch > first})
     return [
         _Execution(epoch, _COLOURS[number % len(_COLOURS)], starts.get(epoch), publications.get(epoch, []))
         for number, epoch in enumerate(epochs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from publish.domain.entry import MAX_UINT64, Entry, to_text
+from publish.domain.entry import MAX_UINT64, Entry, has_control_characters, to_text
 from publish.domain.errors import FormatError
 from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import dated, pages
@@ -42,7 +42,7 @@ def claimant(store: Store, epoch: int) -> bytes:
     """The attempt that claimed an epoch. Raises FormatError for a record that holds none."""
     name = epoch_name(epoch)
     attempt = (store.read_record(Namespace.EPOCH, name) or b"").removesuffix(b"\n")
-    if not attempt or b"/" in attempt or b"\n" in attempt:
+    if attempt in (b"", b".", b"..") or b"/" in attempt or has_control_characters(attempt):
         raise _broken(Namespace.EPOCH, name, "not the name of an attempt")
     return attempt
 

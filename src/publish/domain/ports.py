@@ -148,7 +148,7 @@ class Store(Protocol):
         """
 
     def exists(self, path: bytes) -> bool:
-        """Whether a path exists: a file, or anything else that the store can hold."""
+        """Whether a path exists: a file, a folder, or anything else that the store can hold."""
 
     def size(self, path: bytes) -> int | None:
         """The size of a regular file in bytes; None if there is no such file."""

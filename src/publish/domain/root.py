@@ -136,9 +136,11 @@ def parse_s3_url(text: bytes) -> S3Root:
     prefix = prefix.rstrip(b"/")
     if not MIN_BUCKET <= len(bucket) <= MAX_BUCKET or bucket.strip(_BUCKET_CHARS):
         raise ConfigError(f"the bucket of an S3 root is 3 to 255 of A-Z a-z 0-9 . _ -: {_refused(text)}")
+    if not prefix:
+        raise ConfigError(f"an S3 root needs a prefix, s3://BUCKET/PREFIX: {_refused(text)}")
     if any(part in (b"", b".", b"..") for part in prefix.split(b"/")) or _has_bad_prefix_char(prefix):
         raise ConfigError(
-            "the prefix of an S3 root is not empty and has no empty, . or .. segment, "
+            "the prefix of an S3 root has no empty, . or .. segment, "
             f"no ?, no # and no control character: {_refused(text)}"
         )
     try:

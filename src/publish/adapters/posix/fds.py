@@ -13,6 +13,9 @@ DIRECTORY_ITSELF = DIRECTORY | os.O_NOFOLLOW
 FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 FILE_ITSELF = FILE | os.O_NOFOLLOW
 
+MAX_DEPTH = 400
+"""A walk goes down so many folders: each level holds a descriptor, and a process has 1,024 of them as a rule."""
+
 # fsync(2) of a filesystem that has no such thing, as some on FUSE or CIFS.
 _FSYNC_UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 

@@ -13,13 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from publish.adapters.posix.faults import final, ignoring_absence
-from publish.adapters.posix.fds import DIRECTORY, DIRECTORY_ITSELF, Fsync, opening
+from publish.adapters.posix.fds import DIRECTORY, DIRECTORY_ITSELF, MAX_DEPTH, Fsync, opening
 from publish.adapters.posix.root import RootDirectory
 from publish.domain.entry import to_text
 from publish.domain.errors import PermanentFault, SymlinkInPath
 
-# Each level holds a descriptor, and a process has 1,024 of them as a rule.
-_MAX_DEPTH = 400
 # On NFS, ESTALE below a folder is what another prune has removed meanwhile (nfs.4).
 _GONE = (errno.ENOENT, errno.ESTALE)
 
@@ -150,8 +148,8 @@ class _Removal:
                 self._try(os.unlink, directory, name, below)
 
     def _remove_directory(self, parent: int, name: bytes, path: bytes, depth: int) -> None:
-        if depth > _MAX_DEPTH:
-            self._faults.append((path, f"nested deeper than {_MAX_DEPTH} folders"))
+        if depth > MAX_DEPTH:
+            self._faults.append((path, f"nested deeper than {MAX_DEPTH} folders"))
             return
         known = len(self._faults)
         try:

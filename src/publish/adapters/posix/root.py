@@ -139,7 +139,9 @@ class RootDirectory:
             raise ConfigError(f"the root was replaced by another directory while it was in use: {to_text(self.path)}")
 
     def _gone(self) -> ConfigError:
-        return ConfigError(f"the root is not there or not a directory (is it mounted?): {to_text(self.path)}")
+        # The shell expands a ~ only at the start of a word: not in -checkpoint=~/run, and not in quotes.
+        tilde = " publish does not expand ~" if b"/~" in self.path else ""
+        return ConfigError(f"the root is not there or not a directory (is it mounted?{tilde}): {to_text(self.path)}")
 
 
 def _open(path: bytes) -> int:

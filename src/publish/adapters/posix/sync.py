@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from publish.adapters.posix.faults import NOT_THERE, final
-from publish.adapters.posix.fds import DIRECTORY_ITSELF, FILE, FILE_ITSELF, Fsync, closing
+from publish.adapters.posix.fds import DIRECTORY_ITSELF, FILE, FILE_ITSELF, MAX_DEPTH, Fsync, closing
 from publish.adapters.posix.root import RootDirectory
 from publish.adapters.posix.saves import below
 from publish.domain.entry import to_text
+from publish.domain.errors import PermanentFault
 
 # A link or a file where a folder was: what was listed has vanished.
 _VANISHED = (*NOT_THERE, errno.ELOOP, errno.ENXIO)
@@ -33,7 +34,7 @@ def sync_save(root: RootDirectory, fsync: Fsync, path: bytes) -> None:
         return
     with closing(save):
         for act in (_start_writeback, fsync):
-            _Walk(root, act).visit(save, path)
+            _Walk(root, path, act).visit(save, path)
     for folder in _above(root, path):
         with final(f"sync {to_text(root.absolute(folder))}"):
             fsync.folder(folder or b".", root.fd)
@@ -73,8 +74,9 @@ def _parents(path: bytes) -> Iterator[bytes]:
 class _Walk:
     """One visit to everything in a save; a folder comes after what it holds."""
 
-    def __init__(self, root: RootDirectory, act: Callable[[int], None]) -> None:
+    def __init__(self, root: RootDirectory, save: bytes, act: Callable[[int], None]) -> None:
         self._root = root
+        self._save = save
         self._act = act
 
     def visit(self, descriptor: int, path: bytes) -> None:
@@ -86,6 +88,9 @@ class _Walk:
                 self._act(descriptor)
 
     def _members(self, folder: int, path: bytes) -> None:
+        if path.count(b"/") - self._save.count(b"/") >= MAX_DEPTH:
+            save = to_text(self._root.absolute(self._save))
+            raise PermanentFault(f"nested deeper than {MAX_DEPTH} folders: {save}")
         with os.scandir(folder) as scan:
             members = [
                 (os.fsencode(entry.name), DIRECTORY_ITSELF if entry.is_dir(follow_symlinks=False) else FILE_ITSELF)

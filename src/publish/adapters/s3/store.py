@@ -122,8 +122,9 @@ class S3Store:
         return FilesPage(files, listed.next_token)
 
     def exists(self, path: bytes) -> bool:
-        """Whether the object exists."""
-        return self.size(path) is not None
+        """Whether there is an object at the path, or below it."""
+        key = self._key(path)
+        return self._bucket.size(key) is not None or any(self._bucket.keys(key + "/", limit=1))
 
     def size(self, path: bytes) -> int | None:
         """The length in the response to a HEAD; if that is an error, a GET shows its code."""

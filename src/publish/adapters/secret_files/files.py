@@ -48,7 +48,10 @@ def open_directory(path: bytes) -> Iterator[int]:
         # With a trailing slash lstat(2) follows the link.
         if os.path.lexists(path.rstrip(b"/")):
             raise CredentialsError(f"dangling symlink: {os.fsdecode(path)}") from None
-        raise SourceUnavailable("directory not found") from None
+        # A relative location was made absolute: a ~ that the shell left as it was is an element of the path by now.
+        tilde = any(part.startswith(b"~") for part in path.split(b"/"))
+        hint = f" (~ is not expanded, give the whole path): {os.fsdecode(path)}" if tilde else ""
+        raise SourceUnavailable(f"directory not found{hint}") from None
     except NotADirectoryError:
         raise CredentialsError(f"not a directory: {os.fsdecode(path)}") from None
     except OSError as fault:
@@ -114,10 +117,12 @@ def _check_file(status: os.stat_result, name: str, refused: int) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise CredentialsError(f"not a regular file: {name}")
     if status.st_uid not in {0, os.geteuid()}:
-        raise CredentialsError(f"the file belongs to neither you nor root, but to user {status.st_uid}: {name}")
+        raise CredentialsError(
+            f"the file belongs to neither you ({os.geteuid()}) nor root, but to user {status.st_uid}: {name}"
+        )
     if status.st_mode & refused:
-        access = "access to" if refused == GROUP_AND_OTHERS else "write permission for"
+        access, mend = ("access to", "600") if refused == GROUP_AND_OTHERS else ("write permission for", "go-w")
         mode = stat.S_IMODE(status.st_mode)
-        raise CredentialsError(f"group or others have {access} the file, mode {mode:04o}: {name}")
+        raise CredentialsError(f"group or others have {access} the file (run chmod {mend}), mode {mode:04o}: {name}")
     if status.st_nlink != 1:
         raise CredentialsError(f"the file has {status.st_nlink} hard links: {name}")

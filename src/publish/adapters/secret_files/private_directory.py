@@ -41,5 +41,7 @@ def _read_private(path: bytes, fields: Collection[str]) -> dict[str, str]:
             mode = stat.S_IMODE(status.st_mode)
             raise CredentialsError(f"group or others have access to the directory (run chmod 700); mode: {mode:04o}")
         if status.st_uid not in {0, os.geteuid()}:
-            raise CredentialsError(f"the directory belongs to neither you nor root; owner: {status.st_uid}")
+            raise CredentialsError(
+                f"the directory belongs to neither you ({os.geteuid()}) nor root; owner: {status.st_uid}"
+            )
         return read_fields(directory, names_in(directory), fields, GROUP_AND_OTHERS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from publish.domain.errors import UsageError
+from publish.domain.entry import RESERVED, to_text
+from publish.domain.errors import ConfigError, UsageError
 from publish.domain.light_typing import TypeVar
 
 TYPE_CHECKING = False
@@ -46,6 +47,19 @@ class OpenRoot:
         self.locate = locate
         self.probe = probe
         self._dumps = dumps
+
+    def locate_save(self, save: bytes) -> bytes:
+        """The path below the root of a save as the user wrote it.
+
+        Raises ConfigError if it is not under the root, is the root, or lies in a folder that is publish's own.
+        """
+        path = self.locate(save)
+        if not path:
+            raise ConfigError(f"SAVE must be inside the root, not the root itself: {to_text(save)}")
+        reserved = path.partition(b"/")[0]
+        if reserved in RESERVED:
+            raise ConfigError(f"{to_text(reserved)}/ is reserved for publish and holds no saves: {to_text(save)}")
+        return path
 
     def start(self, start: Callable[[], T]) -> T:
         """What `start` returns, which starts a child with the limits that publish was started with."""

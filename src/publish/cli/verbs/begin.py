@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from publish.cli import backends
-from publish.cli.goflag import Flag, boolean, path
+from publish.cli.beginning import FROM, beginning, variables
+from publish.cli.goflag import Flag, boolean
 from publish.cli.verbs.common import (
     ATTEMPT,
     CHECKPOINT,
@@ -13,20 +14,14 @@ from publish.cli.verbs.common import (
     VERIFY,
     Invocation,
     Verb,
-    attempt_name,
 )
-from publish.domain.begin import Wishes, begin, latest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from publish.cli.backends.backend import OpenRoot
-    from publish.domain.begin import Choose
     from publish.domain.executions import Execution
     from publish.domain.root import Root
 
-FROM = Flag("from", path, "SAVE", "resume from this publication, to go back; default: the latest")
 JSON = Flag("json", boolean, "", "print one JSON object", default="false")
 
 _SAFE_IN_SHELL = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./_-"
@@ -43,37 +38,6 @@ def run(invocation: Invocation) -> int:
 
     invocation.output.print_result(backends.run(invocation, answer))
     return EXIT_OK
-
-
-def beginning(invocation: Invocation, *, verify: bool) -> Callable[[OpenRoot], Execution]:
-    """What begins an execution on a root. Raises UsageError before any root is looked at (cli.6)."""
-    line = invocation.line
-    attempt = backends.fresh_name() if line.get(ATTEMPT) is None else attempt_name(line)
-    epoch, save = line.get(EPOCH), line.get(FROM)
-
-    def begin_on(opened: OpenRoot) -> Execution:
-        wishes = Wishes(epoch, None if save is None else opened.locate(save))
-        return begin(opened.store, attempt, wishes, _whole_only(invocation, opened) if verify else latest_of)
-
-    return begin_on
-
-
-def _whole_only(invocation: Invocation, opened: OpenRoot) -> Choose:
-    from publish.cli.verdicts import save_checker  # start-up: only with -verify
-    from publish.domain.verify import newest_whole
-
-    checker = save_checker(invocation, opened)
-    return lambda log: newest_whole(log, checker)
-
-
-def variables(root: Root, execution: Execution) -> Mapping[bytes, bytes]:
-    """The environment variables of an execution (begin.3)."""
-    return {
-        b"DISPATCH_EPOCH": b"%d" % execution.epoch,
-        b"DISPATCH_ATTEMPT": execution.attempt,
-        b"DISPATCH_RESUME": root.render(execution.resume.path) if execution.resume else b"",
-        b"DISPATCH_SAVES": root.render(b"exec/" + execution.attempt),
-    }
 
 
 def _as_assignments(root: Root, execution: Execution) -> bytes:
@@ -109,8 +73,9 @@ VERB = Verb(
         "Prints four shell assignments: DISPATCH_EPOCH, DISPATCH_ATTEMPT, DISPATCH_RESUME (the save to resume from;",
         "empty: start from step 0) and DISPATCH_SAVES (the folder to save in). Every call with the same attempt gives",
         "the same answer, on any node, at any time: let each execution have an attempt of its own, and each of its",
-        "nodes the same one. Without one, every call is an execution of its own. With -verify it resumes from the",
-        "newest save that is whole, names each newer one that is not, and fails if none is.",
+        "nodes the same one. Without one, every call is an execution of its own. Without an epoch it takes one above",
+        "every earlier one. With -verify it resumes from the newest save that is whole, names each newer one that is",
+        "not, and fails if none is.",
     ),
     (CHECKPOINT, ATTEMPT, EPOCH, FROM, VERIFY, JSON, *S3_FLAGS),
     'begun=$(publish begin -checkpoint /data/run-7 -attempt job-12-0) || exit; eval "$begun"',

@@ -5,8 +5,7 @@ from __future__ import annotations
 from publish.cli import backends
 from publish.cli.goflag import path, unsigned
 from publish.cli.verbs.common import CHECKPOINT, EPOCH, EXIT_OK, S3_FLAGS, SYNC, Invocation, Verb, positional
-from publish.domain.entry import Entry, to_text
-from publish.domain.errors import ConfigError
+from publish.domain.entry import Entry
 from publish.domain.publish import publish_save
 
 TYPE_CHECKING = False
@@ -22,10 +21,8 @@ def run(invocation: Invocation) -> int:
     step = positional("STEP", unsigned, step_text)
 
     def publish(opened: OpenRoot) -> None:
-        below_root = opened.locate(save)
-        if not below_root:
-            raise ConfigError(f"SAVE must be inside the root, not the root itself: {to_text(save)}")
-        publish_save(opened.store, opened.reporter, Entry.of(epoch, step, below_root), sync=sync)
+        entry = Entry.of(epoch, step, opened.locate_save(save))
+        publish_save(opened.store, opened.reporter, entry, sync=sync)
 
     backends.run(invocation, publish)
     return EXIT_OK

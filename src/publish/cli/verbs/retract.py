@@ -6,7 +6,6 @@ from publish.cli import backends
 from publish.cli.goflag import Flag, boolean, path
 from publish.cli.verbs.common import CHECKPOINT, EXIT_FAILURE, EXIT_OK, S3_FLAGS, Invocation, Verb, positional
 from publish.domain.entry import to_text
-from publish.domain.errors import ConfigError
 from publish.domain.retract import retract, retract_and_delete
 
 TYPE_CHECKING = False
@@ -22,9 +21,7 @@ def run(invocation: Invocation) -> int:
     delete = invocation.line[DELETE]
 
     def work(opened: OpenRoot) -> bool:
-        below_root = opened.locate(save)
-        if not below_root:
-            raise ConfigError(f"SAVE must be inside the root, not the root itself: {to_text(save)}")
+        below_root = opened.locate_save(save)
         if delete:
             return retract_and_delete(opened.store, opened.reporter, below_root, opened.parallel)
         if not retract(opened.store, opened.reporter, below_root):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 
 from publish.cli import backends
+from publish.cli.beginning import FROM, beginning, variables
 from publish.cli.framework_flags import FRAMEWORK_FLAGS
 from publish.cli.goflag import Flag, boolean, path, unsigned
 from publish.cli.last_resort import GRACE_SECONDS, LastResort
 from publish.cli.messages import describe, log_internal_error
 from publish.cli.supervisor import CannotStart, Supervisor
-from publish.cli.verbs.begin import FROM, beginning, variables
 from publish.cli.verbs.common import (
     ATTEMPT,
     CHECKPOINT,
@@ -24,7 +24,7 @@ from publish.cli.verbs.common import (
     Invocation,
     Verb,
 )
-from publish.cli.verbs.watch import INTERVAL, KEEP, SCAN_TIMEOUT, WatchOptions, execution_folder
+from publish.cli.watch_options import INTERVAL, KEEP, SCAN_TIMEOUT, WatchOptions, execution_folder
 from publish.domain.entry import to_text
 from publish.domain.errors import PublishError, UsageError
 
@@ -172,8 +172,11 @@ VERB = Verb(
         "Begins an execution (publish help begin), starts COMMAND with DISPATCH_EPOCH, DISPATCH_ATTEMPT,",
         "DISPATCH_RESUME (the save to resume from; empty: start from step 0) and DISPATCH_SAVES (where to save) in",
         "its environment, watches that folder (publish help watch) and scans once more when COMMAND has ended.",
-        "Signals are passed on to COMMAND, and its exit status is that of publish. All that publish says goes to",
-        "stderr. A scan that fails does not stop COMMAND: it is reported and tried again.",
+        "Signals are passed on to COMMAND. All that publish says goes to stderr. A scan that fails does not stop",
+        "COMMAND: it is reported and tried again.",
+        "",
+        "The exit status is that of COMMAND, or 128 plus the number of the signal that ended it; 126 or 127 if COMMAND",
+        "cannot be started; 1 if COMMAND succeeded and the last scan failed.",
         "",
         "On several nodes, give all of them the same attempt and each its number with -node.",
     ),
@@ -195,6 +198,6 @@ VERB = Verb(
         SCAN_TIMEOUT,
     ),
     "publish run -checkpoint /data/run-7 -framework hf -- python train.py",
-    positionals=("COMMAND", "[ARG...]"),
+    positionals=("-- COMMAND", "[ARG...]"),
     success="COMMAND succeeded, and what it saved is published",
 )

@@ -27,7 +27,7 @@ def run(invocation: Invocation) -> int:
         raise UsageError(f"-{ALL.name} and SAVE exclude each other")
 
     def verify(opened: OpenRoot) -> int:
-        saves = [opened.locate(save) for save in given]
+        saves = [opened.locate_save(save) for save in given]
         if not given:
             saves = published_saves(opened.store)[0 if every else -1 :]
         return sum(not _print_verdict(invocation, opened, save) for save in saves)
