@@ -8,9 +8,9 @@ from itertools import islice
 from publish.domain.candidate import fitting, names_in
 from publish.domain.entry import to_text
 from publish.domain.errors import ConfigError, PublishError
-from publish.domain.layout import Framework, Where
+from publish.domain.layout import Framework
 from publish.domain.ports import Store
-from publish.domain.root import Root
+from publish.domain.root import Root, Where
 
 _MAX_SHOWN = 5
 # How many names are looked into; a folder with more than that is not one of saves.
