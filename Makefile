@@ -3,8 +3,8 @@
 
 SHELL := /bin/sh
 PYTEST := .venv/bin/python -m pytest
-# Many tests wait for servers and clocks, so two at a time pay off on any machine.
-PYTEST_ARGS := -n 2
+# Many tests wait for servers and clocks, so three at a time pay off on two cores.
+PYTEST_ARGS := -n 3
 
 .PHONY: help demo test test-all check coverage acceptance test-containers test-slurm test-install test-power test-nfs \
 	chaos fuzz test-floors test-newest check-workflows actionlint lock bench bench-local bench-sync bench-s3 pyz dist contract-map clean

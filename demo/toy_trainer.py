@@ -27,8 +27,9 @@ def main() -> None:
     parser.add_argument("--until", type=int, required=True, help="the last step")
     parser.add_argument("--every", type=int, default=10, help="save every so many steps, and at the last")
     parser.add_argument("--pace", type=float, default=0.01, help="seconds a step takes")
-    parser.add_argument("--halt-in-save", type=int, help="stand still for ever in the middle of this step's save")
     wanted = parser.parse_args()
+    # Stand still for ever in the middle of this step's save.
+    halt_in_save = os.environ.get("TOY_HALT_IN_SAVE")
 
     step, weights = load(wanted.framework, Path(wanted.resume)) if wanted.resume else (0, [1] * WEIGHTS)
     print(f"trainer: starts at step {step}", flush=True)
@@ -37,7 +38,7 @@ def main() -> None:
         step += 1
         weights = [(weight * 6364136223846793005 + index + step) % 2**64 for index, weight in enumerate(weights)]
         if step % wanted.every == 0 or step == wanted.until:
-            save(wanted.framework, wanted.saves, step, weights, halt=step == wanted.halt_in_save)
+            save(wanted.framework, wanted.saves, step, weights, halt=str(step) == halt_in_save)
             print(f"trainer: saved step {step}", flush=True)
 
 

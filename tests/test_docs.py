@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -54,25 +52,3 @@ def test_the_list_of_decisions_has_each_page_once_with_its_title() -> None:
         (page.name, page.read_text().partition("\n")[0].removeprefix(f"# {page.name[:4]} ")) for page in DECISIONS
     ]
     assert rows == titles
-
-
-def messages(tree: ast.AST) -> Iterator[str]:
-    """The texts of a module, with an ellipsis in the place of each value."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-        if isinstance(node, ast.JoinedStr):
-            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
-
-
-MESSAGES = [text for file in (REPOSITORY / "src").rglob("*.py") for text in messages(ast.parse(file.read_text()))]
-# What the caller of a message puts before it: a folder or a verb.
-PREFIX = re.compile(r"^(?:pub/|watch): ")
-
-
-@pytest.mark.parametrize(
-    "heading", re.findall(r"^### `(.*)`$", (DOCS / "troubleshooting.md").read_text(), re.MULTILINE)
-)
-def test_every_message_of_the_troubleshooting_page_is_one_of_the_program(heading: str) -> None:
-    parts = [re.escape(part) for part in PREFIX.sub("", heading).split("…")]
-    assert any(re.search(".*".join(parts), text, re.DOTALL) for text in MESSAGES)

@@ -62,7 +62,7 @@ def test_nothing_starts_if_no_published_save_is_whole(root: Path, words: Words) 
     publish(root, 1, cut=True)
     result = run(*words(root))
     assert (result.status, result.out) == (1, b"")
-    assert result.notes[-1] == "none of the published saves is whole: 1"
+    assert result.notes[-1] == "no published save is whole (each is named above with its fault): 1 looked at"
 
 
 def test_without_verify_the_latest_publication_counts(root: Path) -> None:

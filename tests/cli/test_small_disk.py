@@ -144,7 +144,7 @@ def test_what_only_reads_needs_no_permission_to_write(tmp_path: Path) -> None:
     saves = f"{tmp_path}/root/exec/a/checkpoint-"
     assert out == [f"would remove {saves}1", f"would remove {saves}2", "3", "1"]
     kept, failed = err
-    assert kept == f"publish: prune: would keep {saves}3: the latest publication, one of the 1 newest"
+    assert kept == f"publish: prune: would keep {saves}3: the latest publication, within -keep 1"
     assert failed.startswith(f"publish: retract: cannot remove {tmp_path}/root/pub/")
     assert failed.endswith("Read-only file system")
 

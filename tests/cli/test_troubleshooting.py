@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -21,6 +22,41 @@ def recipe(heading: str) -> str:
     assert found, heading
     (block,) = re.findall(r"^```sh\n(.*?)^```", found[1], re.MULTILINE | re.DOTALL)
     return str(block)
+
+
+def _literals() -> str:
+    """Every string of the program, a `…` for each value that it quotes."""
+    texts = []
+    for file in (Path(__file__).parents[2] / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                texts.append(
+                    "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+                )
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+    return "\n".join(texts)
+
+
+LITERALS = _literals()
+SECTION = PAGE.partition("\n## Messages\n")[2].partition("\n## Tasks\n")[0]
+FRAGMENTS = [
+    fragment.strip()
+    for heading in re.findall(r"^### (.*)$", SECTION, re.MULTILINE)
+    for message in re.findall(r"`([^`]+)`", heading)
+    for fragment in re.split(r"…|\(…|^(?:watch|run|store|credentials|prune|pub/): ", message)
+    if fragment.strip(" ():")
+]
+
+
+def test_the_page_has_messages() -> None:
+    assert len(FRAGMENTS) > 30
+
+
+@pytest.mark.parametrize("fragment", FRAGMENTS)
+def test_each_heading_is_what_the_program_says(fragment: str) -> None:
+    """cli.5"""
+    assert fragment.strip(" ()") in LITERALS
 
 
 @pytest.fixture
@@ -79,7 +115,7 @@ def test_what_would_prune_remove(root: Path) -> None:
     before = sorted(root.rglob("*"))
     done = follow("What would prune remove?", root)
     assert done.stdout.splitlines() == [f"would remove {folder(root, step)}" for step in (100, 200)]
-    for step, why in ((300, "newest"), (400, "newest"), (500, "the latest publication")):
+    for step, why in ((300, "within -keep 3"), (400, "within -keep 3"), (500, "the latest publication")):
         assert re.search(rf"would keep {folder(root, step)}: .*{why}", done.stderr)
     assert sorted(root.rglob("*")) == before
 

@@ -74,6 +74,15 @@ def test_given_saves_are_looked_at_whether_published_or_not(root: Path) -> None:
     )
 
 
+def test_an_empty_folder_is_broken_and_one_that_is_gone_is_not_there(root: Path) -> None:
+    """verify.1, verify.6"""
+    (root / "empty/inside").mkdir(parents=True)
+    (root / "dangling").symlink_to("nowhere")
+    result = verify(root, root / "empty", root / "dangling", root / "gone")
+    why = [line.partition(b": ")[2] for line in result.out.splitlines()]
+    assert (result.status, why) == (1, [b"no file in it", b"not there", b"not there"])
+
+
 def test_further_faults_are_counted(root: Path) -> None:
     """verify.1"""
     save = publish(root, 1, TRAINER, cut="model.safetensors")
@@ -151,7 +160,10 @@ def test_resolve_fails_if_no_published_save_is_whole(root: Path) -> None:
     save = publish(root, 1, cut=".metadata")
     result = call("resolve", "-checkpoint", root, "-verify")
     assert (result.status, result.out) == (1, b"")
-    assert result.notes == [f"broken {save}: .metadata: cut off: 1082 bytes", "none of the published saves is whole: 1"]
+    assert result.notes == [
+        f"broken {save}: .metadata: cut off: 1082 bytes",
+        "no published save is whole (each is named above with its fault): 1 looked at",
+    ]
 
 
 def test_a_save_that_is_one_file_is_looked_at(root: Path) -> None:

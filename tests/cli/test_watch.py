@@ -140,7 +140,8 @@ def test_a_second_signal_ends_it_at_once_as_a_shell_expects(
             pass
         until_it_waits_to_write(process.pid)
         process.send_signal(second)
-        assert process.wait(60) == -second
+        # A shell sees the same status whether the kernel ends the process or the handler of the second signal does.
+        assert process.wait(60) in (-second, 128 + second)
         assert noted(process) == b""
 
 

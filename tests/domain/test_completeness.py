@@ -67,7 +67,7 @@ def test_a_pre_emption_save_that_begins_between_two_looks_is_not_taken_for_compl
 @pytest.mark.parametrize(
     ("state", "fault"),
     [
-        (b'{"global_step": 6}', "global_step is not the step of the folder: 6"),
+        (b'{"global_step": 6}', "global_step differs from the step in the name of the folder: 6"),
         (b'{"global_step": true}', "no 64-bit integer global_step"),
         (b"{}", "no 64-bit integer global_step"),
         (b"[]", "not an object"),

@@ -331,8 +331,8 @@ def test_a_dry_run_tells_what_would_go_and_why_the_rest_stays_and_changes_nothin
     prune_dry_run(store, report, Policy(2, keep_every=4), map)
     assert report.said == [
         ("kept", (b"c/4", "its step is a multiple of 4")),
-        ("kept", (b"d/in", "one of the 2 newest")),
-        ("kept", (b"b/last", "the latest publication", "one of the 2 newest")),
+        ("kept", (b"d/in", "within -keep 2")),
+        ("kept", (b"b/last", "the latest publication", "within -keep 2")),
         ("would remove", b"a/1"),
         ("kept", (b"linked/2", "a symbolic link is on its path")),
         ("kept", (b"a/3", "a publication that stays leads to it through a symbolic link")),
@@ -384,7 +384,7 @@ def test_a_prune_that_verifies_removes_nothing_if_no_save_is_whole() -> None:
     store = FakeStore()
     for step in range(3):
         save(store, 1, step, b"run/%d" % step)
-    with pytest.raises(FormatError, match="none of the published saves is whole"):
+    with pytest.raises(FormatError, match="no published save is whole"):
         prune(store, FakeReport(), Policy(1), map, Guards(is_whole=lambda _: False))
     assert len(log(store)) == 3
     report = FakeReport()

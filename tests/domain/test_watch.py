@@ -57,6 +57,17 @@ def test_complete_saves_are_published_in_step_order_and_each_once() -> None:
     assert run.store.areas[Namespace.PUB] == expected
 
 
+@pytest.mark.parametrize(("newest", "is_said"), [(2, False), (3, False), (4, True)])
+def test_a_watch_says_that_a_newer_execution_has_published(newest: int, *, is_said: bool) -> None:
+    """watch.8."""
+    run = Run(epoch=3)
+    run.store.areas[Namespace.PUB] |= {Entry.of(epoch, 1, b"exec/x").name for epoch in (1, newest)}
+    run.watch.begin()
+    said = [note for note in run.report.notes if "a newer execution has published" in note]
+    assert len(said) == is_said
+    assert all(note.endswith(f": epoch 3, the log has {newest}") for note in said)
+
+
 def test_a_folder_of_saves_that_does_not_exist_yet_is_not_an_error() -> None:
     """watch.1."""
     run = Run()

@@ -113,12 +113,19 @@ def test_saves_that_never_appeared_are_said_with_what_is_beside_them() -> None:
 
 def test_an_empty_parent_is_said() -> None:
     """watch.8"""
-    assert Told().end() == ["/ckpt/exec/a never appeared; /ckpt/exec is empty"]
+    assert Told().end() == ["/ckpt/exec/a never appeared; /ckpt is empty"]
+
+
+def test_the_nearest_folder_that_exists_is_said() -> None:
+    """watch.8: a wrong -checkpoint."""
+    told = Told()
+    told.store.files[b"other/checkpoint-5/x"] = b""
+    assert told.end() == ["/ckpt/exec/a never appeared; /ckpt holds other"]
 
 
 def test_an_empty_root_as_the_folder_of_saves_is_empty() -> None:
     """watch.8"""
-    assert Told(saves=b"").end() == ["/ckpt is empty"]
+    assert Told(saves=b"").end() == ["/ckpt is empty (symbolic links are skipped)"]
 
 
 def test_an_empty_folder_of_saves_is_empty() -> None:
@@ -129,7 +136,7 @@ def test_an_empty_folder_of_saves_is_empty() -> None:
             return path == SAVES or super().exists(path)
 
     recogniser = Recogniser(Directory(), ROOT, FRAMEWORKS, FRAMEWORKS["hf"], SAVES)
-    assert recogniser.describe_no_saves() == "/ckpt/exec/a is empty"
+    assert recogniser.describe_no_saves() == "/ckpt/exec/a is empty (symbolic links are skipped)"
 
 
 def test_a_nested_layout_is_recognised() -> None:
@@ -141,6 +148,26 @@ def test_a_nested_layout_is_recognised() -> None:
             "/ckpt/exec/a/v0-20261202/checkpoint-5 looks like one: watch /ckpt/exec/a/v0-20261202 instead"
         )
     ]
+
+
+@pytest.mark.parametrize(("saves", "where"), [(SAVES, "run/checkpoints"), (b"", "exec/a")])
+def test_saves_two_levels_down_are_recognised(saves: bytes, where: str) -> None:
+    """watch.8: MaxText's RUN/checkpoints/5; the root as SAVES."""
+    folder = f"{saves.decode()}/{where}".lstrip("/")
+    told = Told({f"{where}/checkpoint-5/trainer_state.json": STATE}, saves=saves)
+    assert told.end()[0].endswith(f"; /ckpt/{folder}/checkpoint-5 looks like one: watch /ckpt/{folder} instead")
+
+
+def test_saves_three_levels_down_are_not_looked_for() -> None:
+    """watch.8: a note is not worth a walk through all that lies below SAVES."""
+    told = Told({"a/b/c/checkpoint-5/trainer_state.json": STATE})
+    assert told.end()[0].endswith("; it holds a")
+
+
+def test_a_nested_save_of_another_framework_is_recognised() -> None:
+    """watch.8: two mistakes at once."""
+    told = Told({"v0/step-5/.metadata": b"x"})
+    assert told.end()[0].endswith("; /ckpt/exec/a/v0/step-5 is a complete save for -framework dcp")
 
 
 def test_a_file_among_the_names_is_not_looked_into() -> None:
@@ -203,6 +230,41 @@ def test_a_save_that_stays_incomplete_for_half_an_hour_is_said_once() -> None:
     told.scan(100 + 3 * STALLED_SECONDS)
     told.scan(100 + 4 * STALLED_SECONDS)
     assert told.report.notes[1:] == [f"/ckpt/exec/a/checkpoint-6 {stalled}"]
+
+
+def test_saves_that_follow_each_other_quickly_and_never_become_complete_are_said_once() -> None:
+    """watch.8: none of them is the newest for a minute."""
+    told = Told(framework="dcp")
+    for step in range(1, 10):
+        told.store.files[SAVES + b"/checkpoint-%d/trainer_state.json" % step] = b'{"global_step": %d}' % step
+        told.scan(step * FIRST_NOTE_SECONDS / 2)
+    save = "/ckpt/exec/a/checkpoint-1"
+    assert told.report.notes == [
+        (
+            f"{save} is not complete although a later save has begun: .metadata is not there; "
+            f"{save} is a complete save for -framework hf"
+        )
+    ]
+
+
+def test_an_overtaken_save_that_no_framework_takes_is_said_with_what_it_lacks() -> None:
+    """watch.8"""
+    told = Told({"checkpoint-1/weights": b"", "checkpoint-2/weights": b""})
+    told.scan(10)
+    told.scan(10 + FIRST_NOTE_SECONDS - 1)
+    assert told.report.notes == []
+    told.scan(10 + FIRST_NOTE_SECONDS)
+    lack = "trainer_state.json is not there"
+    assert told.report.notes == [f"/ckpt/exec/a/checkpoint-1 is not complete although a later save has begun: {lack}"]
+
+
+def test_a_save_that_a_later_one_overtakes_and_that_then_becomes_complete_is_not_worth_a_note() -> None:
+    """watch.8: asynchronous saves end late."""
+    told = Told({"checkpoint-1/weights": b"", "checkpoint-2/weights": b""})
+    told.scan(10)
+    told.store.files[SAVES + b"/checkpoint-1/trainer_state.json"] = b'{"global_step": 1}'
+    told.scan(10 + FIRST_NOTE_SECONDS)
+    assert told.report.notes == []
 
 
 def test_a_save_that_becomes_complete_in_time_is_not_worth_a_note() -> None:

@@ -162,7 +162,7 @@ def test_the_step_of_a_state_is_that_of_its_folder() -> None:
     assert faults_of(files, b"checkpoint-005") == []
     assert faults_of(files, b"exec/checkpoint-6/best") == []
     assert faults_of(files, b"exec/1/checkpoint-6") == [
-        ("trainer_state.json", "global_step is not the step of the folder: 5")
+        ("trainer_state.json", "global_step differs from the step in the name of the folder: 5")
     ]
 
 

@@ -42,7 +42,7 @@ def test_a_dry_run_only_reads(job: S3Job) -> None:
     assert list(result.notes) == [
         f"prune: would keep {job.url(0)}: its step is a multiple of 2",
         f"prune: would keep {job.url(2)}: its step is a multiple of 2",
-        f"prune: would keep {job.url(3)}: the latest publication, one of the 1 newest",
+        f"prune: would keep {job.url(3)}: the latest publication, within -keep 1",
     ]
     # The log, the removal records, the epochs, and each save that stays or goes.
     assert len(job.wire.asked) == 3 + 4

@@ -22,7 +22,7 @@ STATUSES = (
     ("0", "success (including nothing to do)"),
     ("1", "failure; stderr says why"),
     ("2", "usage error: the command line or a variable; stderr says how to call it"),
-    ("130, 143", "ended by SIGINT, SIGTERM"),
+    ("130, 143", "ended by SIGINT, SIGTERM (watch: by the second one)"),
 )
 VARIABLES = (
     (EPOCH, "the execution's epoch if -epoch is not given"),

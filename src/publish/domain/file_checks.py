@@ -58,7 +58,7 @@ def _json(store: Store, need: Need, path: bytes, step: int) -> str | None:
     if need.unset_key and document.get(need.unset_key) is True:
         return f"says that the save is going to be removed ({need.unset_key})"
     if need.step_key and (found := integer_at(document, need.step_key)) != step:
-        raise FormatError(f"{need.step_key} is not the step of the folder: {found}")
+        raise FormatError(f"{need.step_key} differs from the step in the name of the folder: {found}")
     if need.set_key and document.get(need.set_key) is None:
         return f"has no {need.set_key}"
     return None

@@ -160,7 +160,7 @@ def _trainer_state(save: SaveFiles, file: bytes) -> Iterator[str]:
     if step is None:
         yield _cut_off(save, file)
     elif folder and int(folder[1]) != step:
-        yield f"global_step is not the step of the folder: {step}"
+        yield f"global_step differs from the step in the name of the folder: {step}"
 
 
 def _is_cut_off(content: bytes) -> bool:

@@ -144,7 +144,7 @@ class _Prune:
             log, self._policy, recorded, self._guards.resumed(log), None if is_whole is None else check
         )
         if log and is_whole is not None and not whole:
-            raise FormatError(f"prune: none of the published saves is whole, so nothing is removed: {len(log)}")
+            raise FormatError(f"prune: no published save is whole, so nothing is removed: {len(log)}")
         return result
 
     def _wording(self, reason: Reason) -> str:

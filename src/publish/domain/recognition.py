@@ -10,11 +10,15 @@ from publish.domain.entry import to_text
 from publish.domain.errors import ConfigError, PublishError
 from publish.domain.layout import Framework
 from publish.domain.ports import Store
-from publish.domain.root import Root
+from publish.domain.root import Root, Where
 
 _MAX_SHOWN = 5
 # How many names are looked into; a folder with more than that is not one of saves.
 _MAX_EXAMINED = 50
+# How far below SAVES saves are looked for: MaxText puts them into RUN/checkpoints.
+_MAX_LEVELS = 2
+# What a folder may hold that is not looked at.
+_SKIPPED = {Where.DIRECTORY: " (symbolic links are skipped)", Where.OBJECT_STORE: ""}
 
 
 class Recogniser:
@@ -39,16 +43,19 @@ class Recogniser:
             return f"{folder} {self._describe_nothing(ended=ended)}"
         forms = ", ".join(self._chosen.forms)
         line = f"nothing in {folder} has the name of a save of {self._chosen.name} ({forms}); it holds {_list(names)}"
-        hint = self._nested(names) or self.other_framework(self._join(self._saves, name) for name in names)
+        paths = [self._join(self._saves, name) for name in names]
+        hint = self.other_framework(paths) or self._nested(paths)
         return f"{line}; {hint}" if hint else line
 
     def _describe_nothing(self, *, ended: bool) -> str:
         if self._store.exists(self._saves) or not self._saves:
-            return "is empty"
-        beside = self._names_in(self._saves.rpartition(b"/")[0])
-        parent = to_text(self._root.render(self._saves.rpartition(b"/")[0]))
+            return f"is empty{_SKIPPED[self._where]}"
+        above = self._saves.rpartition(b"/")[0]
+        while above and not self._store.exists(above) and not self._names_in(above):
+            above = above.rpartition(b"/")[0]
+        names = self._names_in(above)
         absent = "never appeared" if ended else "is not there yet"
-        return f"{absent}; {parent} " + (f"holds {_list(beside)}" if beside else "is empty")
+        return f"{absent}; {to_text(self._root.render(above))} " + (f"holds {_list(names)}" if names else "is empty")
 
     def other_framework(self, paths: Iterable[bytes]) -> str | None:
         """The -framework for which one of these paths is a complete save, as a hint; None: no such framework."""
@@ -68,15 +75,19 @@ class Recogniser:
         except PublishError:  # a hint is not worth a failure
             return False
 
-    def _nested(self, names: list[bytes]) -> str | None:
-        """A folder one level down that holds saves."""
+    def _nested(self, folders: list[bytes]) -> str | None:
+        """A folder below SAVES that holds saves: at best of the chosen framework, else of another one."""
         layouts = self._chosen.layouts_on(self._where)
-        for name in names[:_MAX_EXAMINED]:
-            folder = self._join(self._saves, name)
-            for candidate in fitting(layouts, folder, self._names_in(folder)):
-                found = to_text(self._root.render(candidate.save.path))
-                return f"{found} looks like one: watch {to_text(self._root.render(folder))} instead"
-        return None
+        others = []
+        for _ in range(_MAX_LEVELS):
+            inside = {folder: self._names_in(folder) for folder in folders[:_MAX_EXAMINED]}
+            for folder, names in inside.items():
+                for candidate in fitting(layouts, folder, names):
+                    found = to_text(self._root.render(candidate.save.path))
+                    return f"{found} looks like one: watch {to_text(self._root.render(folder))} instead"
+            folders = [self._join(folder, name) for folder, names in inside.items() for name in names]
+            others += folders[:_MAX_EXAMINED]
+        return self.other_framework(others[:_MAX_EXAMINED])
 
     def _names_in(self, folder: bytes) -> list[bytes]:
         return sorted(self._iterate(folder))

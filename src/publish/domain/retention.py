@@ -21,7 +21,7 @@ class Reason(Enum):
     """Why a save stays. The value completes "kept <save>: "."""
 
     LATEST = "the latest publication"
-    NEWEST = "one of the {keep} newest"
+    NEWEST = "within -keep {keep}"
     MULTIPLE = "its step is a multiple of {keep_every}"
     RESUMED = "the newest execution resumed from it and has not published yet"
     OVERLAP = "a publication that stays names it, a path in it or a path around it"

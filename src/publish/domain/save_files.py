@@ -31,12 +31,18 @@ class SaveFiles:
             return cls(store, path, files)
         folder, _, name = path.rpartition(b"/")
         size = _file_size(store, path)
-        return cls(store, folder, {} if size is None else {name: SavedFile(name, size, store.version(path) or "")})
+        if size is None:
+            return cls(store, path, {})
+        return cls(store, folder, {name: SavedFile(name, size, store.version(path) or "")})
 
     @property
     def name(self) -> bytes:
         """The name of the folder."""
         return self._folder.rpartition(b"/")[2]
+
+    def exists(self) -> bool:
+        """Whether the folder exists, files in it or not; a link that leads nowhere does not."""
+        return self._store.exists(self._folder) and self._store.real_path(self._folder) is not None
 
     def size(self, file: bytes) -> int:
         """In bytes, as listed."""

@@ -50,7 +50,9 @@ def newest_whole(log: Collection[Entry], checker: SaveChecker) -> Entry | None:
         if checker.is_whole(entry.path):
             return entry
     if published:
-        raise ConfigError(f"none of the published saves is whole: {len(published)}")
+        raise ConfigError(
+            f"no published save is whole (each is named above with its fault): {len(published)} looked at"
+        )
     return None
 
 

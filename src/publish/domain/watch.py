@@ -93,7 +93,16 @@ class Watcher:
         self._published.update(entry for entry in log if entry.epoch == self._epoch)
         # A publisher that was killed may have created an entry without making it durable (data.5).
         self._store.sync_entries(Namespace.PUB, [entry.name for entry in sorted(self._published)])
+        self._warn_if_superseded(max((entry.epoch for entry in log), default=0))
         self._skip_inherited({entry.path: entry.epoch for entry in sorted(log) if entry.epoch < self._epoch})
+
+    def _warn_if_superseded(self, newest: int) -> None:
+        """What this watch publishes has a lower epoch, so it never becomes the latest (layout.6)."""
+        if newest > self._epoch:
+            self._report.note(
+                f"a newer execution has published, so no start resumes from what this one publishes "
+                f"(raise DISPATCH_EPOCH, unless this is the older one): epoch {self._epoch}, the log has {newest}"
+            )
 
     def _skip_inherited(self, epochs: Mapping[bytes, int]) -> None:
         """Saves of earlier executions count once they are written anew (watch.9)."""

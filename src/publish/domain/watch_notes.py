@@ -29,8 +29,10 @@ class WatchNotes:
         self._framework = framework
         self._saves = saves
         self._started = started
-        self._newest: bytes | None = None
-        self._newest_since = started
+        # Each save that is not complete, and when it was first seen so.
+        self._since: dict[bytes, float] = {}
+        # Saves of which was said that they are not complete.
+        self._told: set[bytes] = set()
         # What was said, or looked into in vain: at each scan anew it would cost requests.
         self._done: set[tuple[str, bytes]] = set()
 
@@ -45,17 +47,31 @@ class WatchNotes:
         """Says what keeps saves from being published, once it has done so for a while."""
         if scan.saves == 0 and now - self._started >= FIRST_NOTE_SECONDS and self._mark_done("no saves"):
             self._report.note(self._recogniser.describe_no_saves())
-        newest = scan.incomplete[-1] if scan.incomplete else None
-        if newest is None or newest.save.path != self._newest:
-            self._newest = newest.save.path if newest else None
-            self._newest_since = now
-            return
-        path, waited = newest.save.path, now - self._newest_since
+        self._since = {save.path: self._since.get(save.path, now) for save, _ in scan.incomplete}
+        if scan.incomplete:
+            self._note_newest(scan.incomplete[-1], now)
+        self._note_overtaken(scan.incomplete[:-1], now)
+
+    def _note_newest(self, newest: Incomplete, now: float) -> None:
+        path, waited = newest.save.path, now - self._since[newest.save.path]
         looks = waited >= FIRST_NOTE_SECONDS and self._mark_done("other framework", path)
         if looks and (hint := self._recogniser.other_framework([path])):
-            self._report.note(f"{self._text(path)} is not complete: {newest.reason}; {hint}")
+            self._say(path, f"is not complete: {newest.reason}; {hint}")
         if waited >= STALLED_SECONDS and self._mark_done("stalled", path):
-            self._report.note(f"{self._text(path)} has not become complete for 30 minutes: {newest.reason}")
+            self._say(path, f"has not become complete for 30 minutes: {newest.reason}")
+
+    def _note_overtaken(self, overtaken: Sequence[Incomplete], now: float) -> None:
+        """Where saves follow each other quickly, none of them is the newest for long."""
+        for (_, path), reason in reversed(overtaken):
+            is_late = path not in self._told and now - self._since[path] >= FIRST_NOTE_SECONDS
+            if is_late and self._mark_done("overtaken"):
+                hint = self._recogniser.other_framework([path])
+                line = f"is not complete although a later save has begun: {reason}"
+                self._say(path, f"{line}; {hint}" if hint else line)
+
+    def _say(self, path: bytes, what: str) -> None:
+        self._told.add(path)
+        self._report.note(f"{self._text(path)} {what}")
 
     def _mark_done(self, what: str, path: bytes = b"") -> bool:
         if (what, path) in self._done:

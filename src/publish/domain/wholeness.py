@@ -48,7 +48,7 @@ def check_save(store: Store, path: bytes, parallel: ParallelMap) -> Verdict:
 def judge(save: SaveFiles, parallel: ParallelMap) -> Verdict:
     """Judges a save that is listed."""
     if not save.files:
-        return Verdict([Fault(b"", "not there")], [])
+        return Verdict([Fault(b"", "no file in it" if save.exists() else "not there")], [])
 
     def check(file: bytes) -> list[Fault]:
         return _check_file(save, file)

@@ -144,7 +144,7 @@ TIMEOUT = Flag(
     "timeout",
     duration,
     "DURATION",
-    "how long the verb may take on an S3 root, credentials included",
+    "for S3 roots: how long the verb may take, credentials included",
     default="5m",
 )
 VERIFY = Flag(
