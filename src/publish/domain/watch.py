@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from publish.domain.candidate import Candidate, Completeness, find
-from publish.domain.entry import Entry, to_text
+from publish.domain.entry import Entry, join, to_text
 from publish.domain.errors import FormatError
 from publish.domain.inherited import InheritedSaves
 from publish.domain.layout import Framework, Save
@@ -87,7 +87,7 @@ class Watcher:
 
         Raises ConfigError if no save in this folder could ever be published (layout.8).
         """
-        shortest = self._saves + b"/" + self._shortest if self._saves else self._shortest
+        shortest = join(self._saves, self._shortest)
         check_publishable(self._store, Entry.of(self._epoch, 0, shortest))
         log = list(entries(self._store, Namespace.PUB))
         self._published.update(entry for entry in log if entry.epoch == self._epoch)
