@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -14,6 +15,12 @@ from tests.support.fault_proxy import Wire
 from tests.support.moto_server import Moto
 from tests.support.private_files import write_private_directory
 from tests.support.s3_roots import Place, make_place, wire_to
+from tests.support.secret_sources import (
+    KEYS,
+    Read,
+    private,
+    secret,
+)
 from tests.support.vault_sources import NODES, SECRET_ID
 
 
@@ -68,3 +75,23 @@ def source(approle: Path) -> Callable[..., VaultSource]:
         )
 
     return make
+
+
+@pytest.fixture(params=[secret, private])
+def read(request: pytest.FixtureRequest) -> Read:
+    """Both kinds of directory: what is said of files holds for each."""
+    chosen: Read = request.param
+    return chosen
+
+
+@pytest.fixture
+def top() -> Iterator[Path]:
+    """A folder that another user can reach, which pytest's own are not."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture
+def directory(top: Path) -> Path:
+    return write_private_directory(top / "s3", KEYS)
