@@ -15,16 +15,7 @@ import pytest
 from publish.adapters.vault import VaultSource, client
 from publish.adapters.vault.responses import Response
 from publish.domain.vault_url import parse_vault_url
-from tests.support.fake_vault import (
-    FIELDS,
-    LOGIN,
-    SECRET,
-    TOKEN,
-    FakeVault,
-    answers,
-    drips,
-    says,
-)
+from tests.support.fake_vault import FIELDS, LOGIN, SECRET, TOKEN, FakeVault, answers, drips, says
 from tests.support.fault_proxy import Fault, lost_request, silence, web_page
 from tests.support.vault_sources import (
     CREDENTIALS,

@@ -4,25 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.fake_vault import (
-    LOGIN,
-    SECRET,
-    FakeVault,
-    answers,
-    says,
-)
+from tests.support.fake_vault import LOGIN, SECRET, FakeVault, answers, says
 from tests.support.fault_proxy import Fault
-from tests.support.vault_sources import (
-    CREDENTIALS,
-    LOGGED_IN,
-    PLENTY,
-    READ,
-    REVOKED,
-    Make,
-    along,
-    invalid,
-    to,
-)
+from tests.support.vault_sources import CREDENTIALS, LOGGED_IN, PLENTY, READ, REVOKED, Make, along, invalid, to
 
 pytestmark = pytest.mark.usefixtures("nothing_is_printed")
 

@@ -7,20 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.ca import CertificateAuthority, MakeFront
-from tests.support.fake_vault import (
-    FakeVault,
-)
-from tests.support.vault_sources import (
-    CREDENTIALS,
-    LOGGED_IN,
-    PLENTY,
-    READ,
-    REVOKED,
-    Make,
-    along,
-    invalid,
-    to,
-)
+from tests.support.fake_vault import FakeVault
+from tests.support.vault_sources import CREDENTIALS, LOGGED_IN, PLENTY, READ, REVOKED, Make, along, invalid, to
 
 pytestmark = pytest.mark.usefixtures("nothing_is_printed")
 

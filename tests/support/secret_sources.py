@@ -10,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from publish.adapters.secret_files import (
-    PrivateDirectory,
-    SecretDirectory,
-)
+from publish.adapters.secret_files import PrivateDirectory, SecretDirectory
 from publish.domain.credentials import Credentials
 from publish.domain.errors import CredentialsError, SourceUnavailable
 

@@ -10,10 +10,7 @@ import pytest
 from publish.adapters.vault import VaultSource
 from publish.domain.credentials import Credentials
 from publish.domain.errors import CredentialsError, SourceUnavailable
-from tests.support.fake_vault import (
-    FakeVault,
-    answers,
-)
+from tests.support.fake_vault import FakeVault, answers
 from tests.support.fault_proxy import Exchange, Fault
 
 SECRET_ID = "canary-secret-id"
