@@ -1,10 +1,10 @@
-# What a developer runs; `make help` says it. Every target makes the environment that it needs, and needs
-# no more than git, make and a Python from 3.11 on. PYTHON=... names one, PYTEST_ARGS=... goes to pytest.
+# The targets for developers; `make help` lists them. Each one creates the environment that it needs from git, make and
+# Python 3.11 or newer. PYTHON=... names one, PYTEST_ARGS=... goes to pytest.
 
 SHELL := /bin/sh
 PYTEST := .venv/bin/python -m pytest
-# Many tests wait for servers and clocks, so two at a time pay off on any machine.
-PYTEST_ARGS := -n 2
+# Many tests wait for servers and clocks, so three at a time pay off on two cores.
+PYTEST_ARGS := -n 3
 
 .PHONY: help demo test test-all check coverage acceptance test-containers test-slurm test-install test-power test-nfs \
 	chaos fuzz test-floors test-newest check-workflows actionlint lock bench bench-local bench-sync bench-s3 pyz dist contract-map clean

@@ -127,7 +127,7 @@ class Story:
         return said
 
     def expect_same_weights(self) -> None:
-        """Holds the resumed run against one that nobody interrupted."""
+        """Holds the resumed run against an uninterrupted one."""
         command = [PYTHON, TRAINER, "--framework", self.framework, "--saves", str(self.reference), "--until", "60"]
         subprocess.run([*command, "--pace", "0"], check=True, stdout=subprocess.DEVNULL)
         weights = "model.safetensors" if self.framework == "hf" else "__0_0.distcp"

@@ -81,7 +81,7 @@ def test_a_job_killed_in_the_middle_of_a_save_resumes_and_ends_as_if_nothing_had
 
     with watching(root, framework.name, 1, "try-1") as watch:
         expect_killed(train(framework, first, "--die-in-save", "15"))
-        # The watch outlived the job, so its last scan saw the half save.
+        # The watch outlived the job, so its final scan saw the half save.
         said = watch.stop()
     assert [line.split(", ")[1] for line in said.splitlines()] == ["step 5", "step 10"]
     half = first / f"{framework.folder}15"

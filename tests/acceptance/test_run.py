@@ -15,7 +15,7 @@ from tests.support.program import CLEAN, PROGRAM
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(600)]
 
-# The first start is killed in the middle of the save of step 15, publish with it: it makes no last scan.
+# The first start is killed in the middle of the save of step 15, publish with it: it makes no final scan.
 JOB = """
 echo "resuming from [$DISPATCH_RESUME]"
 mkdir -p "$DISPATCH_SAVES"

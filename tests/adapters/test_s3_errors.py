@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import secrets
 import traceback
-from collections.abc import Callable
 
 import pytest
 
@@ -28,50 +26,27 @@ from tests.support.fault_proxy import (
     Fault,
     Reply,
     Wire,
-    answers,
     cut_in_headers,
     drips,
     lost_reply,
     lost_request,
-    nothing_but_200,
     reset_in_headers,
     says,
     silence,
     truncated,
-    truncated_unnoticed,
     web_page,
 )
 from tests.support.moto_server import Moto
-from tests.support.s3_roots import BUNDLE, Place, make_place
+from tests.support.s3_faults import NAME, every_call, filled_place, read, translate, write
+from tests.support.s3_roots import BUNDLE, Place
 from tests.support.servers import Key, credentials, free_ports
 
-NAME = b"00000000000000000001-00000000000000000002-MFRGG"
 SECRET = 'canary+secret/of&40=characters<and>"more"'
 
 
 @pytest.fixture(scope="module")
 def place(moto: Moto) -> Place:
-    place = make_place(moto)
-    place.fill("s/a", "s/b", "s/trainer_state.json", body=b"some bytes to cut in two")
-    return place
-
-
-def translate(wire: Wire, fault: Fault, call: Callable[[], object]) -> StoreFault:
-    """What the store raises when every request meets `fault`."""
-    for method in ("GET", "HEAD", "PUT", "POST", "DELETE"):
-        wire.spoil_all(method, fault)
-    with pytest.raises(StoreFault) as raised:
-        call()
-    return raised.value
-
-
-def write(store: S3Store) -> Callable[[], object]:
-    """A put of a name that nobody has put."""
-    return lambda: store.create(Namespace.PUB, secrets.token_hex(8).encode())
-
-
-def read(store: S3Store) -> Callable[[], object]:
-    return lambda: store.list_entries(Namespace.PUB, None)
+    return filled_place(moto)
 
 
 TABLE = [
@@ -157,31 +132,9 @@ def test_a_store_that_refuses_connections_is_unreachable(place: Place) -> None:
             call(place.store("http://no-such-host.invalid"))()
 
 
-@pytest.mark.parametrize("fault", [truncated, truncated_unnoticed])
-def test_a_truncated_listing_is_never_a_listing(fault: Fault, store: S3Store, place: Place, wire: Wire) -> None:
-    """s3.8, resolve.3"""
-    found = translate(wire, fault, read(store))
-    assert type(found) is NotApplied
-    assert fault is not truncated or "received" in str(found)
-
-
 def test_a_truncated_object_is_never_an_object(store: S3Store, wire: Wire) -> None:
     """watch.4"""
     assert type(translate(wire, truncated, lambda: store.read(b"s/trainer_state.json", 2**20))) is NotApplied
-
-
-def every_call(store: S3Store) -> list[tuple[bool, Callable[[], object]]]:
-    """Each of a store's calls, and whether it begins with a write."""
-    return [
-        (True, write(store)),
-        (True, lambda: store.remove_entries(Namespace.PUB, [NAME, NAME + b"2"])),
-        (False, read(store)),
-        (False, lambda: store.size(b"s/a")),
-        (False, lambda: store.read(b"s/a", 10)),
-        (False, lambda: store.save_exists(b"s")),
-        (False, lambda: store.list_directories(b"", None)),
-        (False, lambda: store.remove_tree(b"s", ())),
-    ]
 
 
 def test_a_web_page_is_not_a_success_and_the_message_has_a_hint(store: S3Store, wire: Wire) -> None:
@@ -190,15 +143,6 @@ def test_a_web_page_is_not_a_success_and_the_message_has_a_hint(store: S3Store, 
         fault = translate(wire, web_page, call)
         assert type(fault) is PermanentFault
         assert "check the endpoint" in str(fault)
-
-
-@pytest.mark.parametrize("fault", [nothing_but_200, cut_in_headers])
-def test_a_response_without_an_element_that_s3_always_sends_is_refused(
-    fault: Fault, store: S3Store, wire: Wire
-) -> None:
-    """The end of a connection in the middle of an answer's headers looks just so."""
-    for writes, call in every_call(store):
-        assert type(translate(wire, fault, call)) is (OutcomeUnknown if writes else NotApplied)
 
 
 # urllib3 stumbles over a 303 and leaves its socket to the collector.
@@ -239,39 +183,6 @@ def test_a_refused_head_gets_its_code_from_a_get(store: S3Store, wire: Wire) -> 
 def test_a_missing_object_is_none_and_not_a_fault(store: S3Store) -> None:
     assert store.size(b"nowhere") is None
     assert store.read(b"nowhere", 10) is None
-
-
-def test_a_fault_of_one_key_in_a_batch_belongs_to_that_key(store: S3Store, place: Place, wire: Wire) -> None:
-    """prune.5"""
-    body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>AccessDenied</Code><Message>locked</Message></Error>"
-    wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
-    stuck = store.remove_entries(Namespace.PUB, [b"a", b"b", b"c"])
-    assert list(stuck) == [b"b"]
-    assert type(stuck[b"b"]) is PermanentFault
-    assert "AccessDenied: locked" in str(stuck[b"b"])
-
-
-@pytest.mark.parametrize(("code", "kind"), [("SlowDown", NotApplied), ("InternalError", OutcomeUnknown)])
-def test_a_passing_fault_of_one_key_retries_the_whole_batch(
-    code: str, kind: type[StoreFault], store: S3Store, place: Place, wire: Wire
-) -> None:
-    """s3.8"""
-    body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>{code}</Code></Error>"
-    wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
-    with pytest.raises(StoreFault) as raised:
-        store.remove_entries(Namespace.PUB, [b"a", b"b"])
-    assert type(raised.value) is kind
-
-
-def test_if_one_object_cannot_be_removed_the_others_are(moto: Moto, wire: Wire) -> None:
-    """prune.5"""
-    place = make_place(moto)
-    place.fill("s/a", "s/b", "s/c")
-    wire.spoil("POST", says(405, "MethodNotAllowed"))
-    wire.spoil_all("DELETE", says(403, "AccessDenied"), part="/s/b")
-    with pytest.raises(PermanentFault, match="/s/b: AccessDenied"):
-        place.store(wire.endpoint).remove_tree(b"s", ())
-    assert place.paths() == ["s/b"]
 
 
 def test_clock_skew_shows_the_stores_code_and_a_hint(store: S3Store, wire: Wire) -> None:
@@ -339,56 +250,6 @@ def test_a_failed_connection_is_reported_with_peer_and_reason(place: Place) -> N
     assert str(raised.value) == (f"LIST {place.url}/pub/: no connection to http://127.0.0.1:{port}: Connection refused")
 
 
-def listing(content: str, truncated: str = "false", root: str = "ListBucketResult") -> Fault:
-    return answers(f"<{root}><IsTruncated>{truncated}</IsTruncated>{content}</{root}>")
-
-
-@pytest.mark.parametrize(
-    "response",
-    [
-        listing("<NextContinuationToken>x</NextContinuationToken>", "True"),
-        listing("<NextContinuationToken>x</NextContinuationToken>", ""),
-        listing("", "1"),
-        listing("", "true"),
-        listing("<KeyCount>7</KeyCount>"),
-        listing("<KeyCount>abc</KeyCount>"),
-        listing("<Prefix>other/</Prefix>"),
-        listing("<a>"),
-        listing("<a></b>"),
-        listing("", root="x"),
-        listing("<Contents><Size>1</Size></Contents>"),
-        listing("<CommonPrefixes/>"),
-        listing("<a>" * 17 + "</a>" * 17),
-        listing("<a/>" * 100_000),
-        listing("<a b='" + "c" * 200_000 + "'/>"),
-        listing(f"<Prefix>{'a' * 100_000}</Prefix>"),
-        answers("<!DOCTYPE a [<!ENTITY b 'c'>]><ListBucketResult>&b;</ListBucketResult>"),
-        answers("hello"),
-        answers("<html>"),
-    ],
-)
-def test_a_contradictory_listing_is_never_an_empty_log(response: Fault, store: S3Store, wire: Wire) -> None:
-    """resolve.3, s3.6: it is not sent again."""
-    assert type(translate(wire, response, read(store))) is PermanentFault
-
-
-@pytest.mark.parametrize("response", [answers(""), answers("<ListBucketResult>"), says(206), says(204)])
-def test_an_incomplete_listing_is_never_an_empty_log(response: Fault, store: S3Store, wire: Wire) -> None:
-    """resolve.3, s3.8"""
-    assert type(translate(wire, response, read(store))) is NotApplied
-
-
-@pytest.mark.parametrize("headers", [(("Last-Modified", "Wed, 02 Dec 2026 00:00:00 GMT"),), (("ETag", '"x"'),)])
-def test_an_object_without_an_etag_is_an_object(
-    headers: tuple[tuple[str, str], ...], store: S3Store, wire: Wire
-) -> None:
-    """s3.5: a file that others wrote beside versitygw has none."""
-    for method in ("GET", "HEAD"):
-        wire.spoil_all(method, lambda exchange: exchange.answer(Reply(200, list(headers), b"bytes")))
-    assert store.read(b"s/a", 10) == b"bytes"
-    assert store.size(b"s/a") == 5
-
-
 def tagged_page(exchange: Exchange) -> None:
     exchange.answer(Reply(200, [("Content-Type", "text/html"), ("ETag", '"x"')], b"<html>Log in, please</html>"))
 
@@ -408,81 +269,11 @@ def test_an_unexpected_success_of_a_put_is_not_a_publication(
     assert type(translate(wire, answer, write(store))) is kind
 
 
-EMPTY_PAGE = listing("<NextContinuationToken>t</NextContinuationToken>", "true")
-
-
-def test_a_page_without_keys_does_not_end_a_listing(moto: Moto) -> None:
-    """prune.3, publish.2: the API lets a store send one."""
-    place = make_place(moto)
-    place.fill("s/a", "s/b")
-    page = listing(f"<Contents><Key>{place.root.prefix}/s/a</Key></Contents>")
-    with Wire(moto.endpoint) as wire:
-        store = place.store(wire.endpoint)
-        wire.spoil("GET", EMPTY_PAGE, page)
-        assert store.save_exists(b"s")
-        wire.spoil("GET", EMPTY_PAGE, page)
-        assert store.remove_tree(b"s", ()).found
-    assert place.paths() == ["s/b"]
-
-
-@pytest.mark.parametrize("answer", [says(409, "ObjectLocked"), says(412, "ObjectHasLegalHold"), says(409), says(412)])
-def test_a_locked_object_is_a_fault_of_its_save(answer: Fault, store: S3Store, wire: Wire) -> None:
-    """prune.5: Conflict and AlreadyExists are for puts that somebody else may win."""
-    wire.spoil_all("DELETE", answer)
-    wire.spoil_all("POST", answer)
-    with pytest.raises(PermanentFault):
-        store.remove_tree(b"s", (b"trainer_state.json",))
-
-
-@pytest.mark.parametrize("code", ["PreconditionFailed", "ConditionalRequestConflict"])
-def test_a_locked_key_in_a_batch_is_a_fault_of_that_key(code: str, store: S3Store, place: Place, wire: Wire) -> None:
-    """prune.5"""
-    body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>{code}</Code></Error>"
-    wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
-    assert list(store.remove_entries(Namespace.PUB, [b"a", b"b"])) == [b"b"]
-
-
 def test_an_error_without_a_code_shows_its_status_and_a_hint(store: S3Store, wire: Wire) -> None:
     """cli.5: a proxy's word, as a rule."""
     text = str(translate(wire, says(418), read(store)))
     assert "HTTP status 418" in text
     assert "check the endpoint and the proxy" in text
-
-
-def test_through_a_proxy_no_key_becomes_another(moto: Moto) -> None:
-    """prune.3, proxy.3, s3.4: urllib3 takes dot segments out of the URL that a proxy is sent."""
-    place = make_place(moto)
-    place.fill("keep/z", "s/a", "s/../keep/z", "s/./dot", "s/..")
-    before = place.paths()
-    with Wire(moto.endpoint) as wire:
-        store = place.store(moto.endpoint, settings=ConnectionSettings(wire.endpoint, BUNDLE, 20.0))
-        wire.spoil_all("POST", says(501, "NotImplemented"))
-        with pytest.raises(PermanentFault, match=r"refusing to delete a key with"):
-            store.remove_tree(b"s", ())
-        assert all("/keep/" not in asked.target for asked in wire.asked if asked.method == "DELETE")
-    assert sorted(set(before) - set(place.paths())) == ["s/a"]
-    assert place.store().remove_tree(b"s", ()).found
-    assert place.paths() == ["keep/z"]
-
-
-def test_a_deletion_that_did_not_happen_is_a_fault(place: Place, store: S3Store, wire: Wire) -> None:
-    """s3.4: a save counts as removed when a listing of it is empty."""
-    place.fill("s/a", "s/b")
-    wire.spoil_all("POST", answers("<DeleteResult/>"))
-    with pytest.raises(PermanentFault, match="still listed after the store deleted it"):
-        store.remove_tree(b"s", ())
-
-
-def test_a_key_that_xml_cannot_represent_does_not_fail_its_batch(moto: Moto) -> None:
-    """prune.3: it goes alone, and the others together."""
-    place = make_place(moto)
-    place.fill("s/a", "s/b", "s/\x01", "s/\ufffe")
-    with Wire(moto.endpoint) as wire:
-        assert place.store(wire.endpoint).remove_tree(b"s", ()).found
-        (batch,) = (asked for asked in wire.asked if asked.method == "POST")
-        assert b"s/a" in batch.body
-        assert b"\x01" not in batch.body
-    assert place.paths() == []
 
 
 @pytest.mark.parametrize("message", ["<Message></Message>", "<Message/>", ""])
@@ -501,40 +292,8 @@ def test_the_body_of_an_error_that_is_too_large_is_ignored(store: S3Store, wire:
     assert "HTTP status 503" in str(fault)
 
 
-@pytest.mark.parametrize("size", ["", "<Size/>", "<Size>x</Size>", "<Size>-1</Size>", f"<Size>{'9' * 5000}</Size>"])
-def test_a_listed_object_without_a_valid_size_is_refused(size: str, place: Place, store: S3Store, wire: Wire) -> None:
-    """s3.6"""
-    key = f"{place.root.prefix}/s/a"
-    fault = translate(
-        wire, listing(f"<Contents><Key>{key}</Key>{size}</Contents>"), lambda: store.list_files(b"s", None)
-    )
-    assert type(fault) is PermanentFault
-
-
 def test_a_304_to_a_conditional_put_is_explained(store: S3Store, wire: Wire) -> None:
     """s3.13: an old MinIO's answer to a taken name, not a redirect."""
     wire.spoil("PUT", says(304))
     with pytest.raises(PermanentFault, match=r"HTTP status 304 \(the store answers 304 in place of 412"):
         store.create(Namespace.PUB, NAME)
-
-
-@pytest.mark.parametrize("key", ["s/../keep", "s/./x", "s//x", "s/.."])
-def test_a_single_deletion_of_a_key_that_a_url_cannot_hold_is_refused(
-    key: str, store: S3Store, place: Place, wire: Wire
-) -> None:
-    """s3.4: without a proxy, too; in a batch it is a name like any other."""
-    with pytest.raises(PermanentFault, match="refusing to delete a key with an empty"):
-        store.delete(key.encode())
-    assert wire.sent("DELETE") == []
-    place.fill(key)
-    assert store.remove_tree(b"s", ()).found
-    assert not [path for path in place.paths() if path.startswith("s/")]
-
-
-def test_a_token_that_comes_twice_in_a_row_ends_a_listing(store: S3Store, wire: Wire) -> None:
-    """s3.2, s3.6"""
-    page = listing("<NextContinuationToken>t</NextContinuationToken>", "true")
-    wire.spoil_all("GET", page)
-    with pytest.raises(PermanentFault, match="the same continuation token twice in a row: t"):
-        store.save_exists(b"s")
-    assert len(wire.asked) == 2

@@ -1,94 +1,33 @@
-"""creds.1, creds.2, creds.5, vault.7: secrets in files of this node."""
+"""creds.1, creds.2, vault.7: secrets in files of this node."""
 
 from __future__ import annotations
 
 import os
 import socket
-import stat
-import tempfile
-import threading
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import cycle
+from collections.abc import Callable
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 import pytest
 
 from publish.adapters.secret_files import (
-    PrivateDirectory,
     SecretDirectory,
     read_private_directory,
     read_secret_file,
 )
 from publish.domain.credentials import Credentials
-from publish.domain.errors import CredentialsError, SourceUnavailable
+from publish.domain.errors import SourceUnavailable
 from tests.support.kubelet import MountedSecret
 from tests.support.private_files import write_private, write_private_directory
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-CANARY = "canary-7f3a"
-KEYS = {"access_key_id": "AKIDEXAMPLE", "secret_access_key": CANARY}
-CREDENTIALS = Credentials("AKIDEXAMPLE", CANARY, None, None, "us-east-1")
-SOMEBODY = 65534
-
-Read = Callable[[Path], Credentials]
-
-
-def secret(path: Path) -> Credentials:
-    return SecretDirectory(f"secret:{path}", os.fsencode(path)).read(1)
-
-
-def private(path: Path) -> Credentials:
-    return PrivateDirectory(f"file:{path}", os.fsencode(path)).read(1)
-
-
-@pytest.fixture(params=[secret, private])
-def read(request: pytest.FixtureRequest) -> Read:
-    """Both kinds of directory: what is said of files holds for each."""
-    chosen: Read = request.param
-    return chosen
-
-
-@pytest.fixture
-def top() -> Iterator[Path]:
-    """A folder that another user can reach, which pytest's own are not."""
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
-
-
-@pytest.fixture
-def directory(top: Path) -> Path:
-    return write_private_directory(top / "s3", KEYS)
-
-
-@contextmanager
-def without_privilege() -> Iterator[None]:
-    """Root may read everything, so what cannot be read is tried as somebody else."""
-    mine = os.geteuid()
-    if mine == 0:
-        os.seteuid(SOMEBODY)
-    try:
-        yield
-    finally:
-        os.seteuid(mine)
-
-
-def refusal(read: Callable[[], object]) -> str:
-    """What is said of something that is there and wrong."""
-    with pytest.raises(CredentialsError) as raised:
-        read()
-    assert not isinstance(raised.value, SourceUnavailable)
-    assert CANARY not in "".join(traceback.format_exception(raised.value))
-    fault: BaseException | None = raised.value
-    while fault is not None:
-        assert CANARY not in repr(vars(fault)) + repr(fault.args)
-        fault = fault.__context__
-    return str(raised.value)
+from tests.support.secret_sources import (
+    CANARY,
+    CREDENTIALS,
+    KEYS,
+    Read,
+    private,
+    refusal,
+    secret,
+    without_privilege,
+)
 
 
 def test_one_file_per_field_is_read(read: Read, directory: Path) -> None:
@@ -164,118 +103,6 @@ def test_a_file_that_cannot_be_opened_is_an_error_that_names_it(top: Path) -> No
     with without_privilege():
         said = refusal(lambda: secret(top / "s3"))
     assert said == "cannot open the file (Permission denied): secret_access_key"
-
-
-# Modes and owners
-
-
-@pytest.mark.parametrize("mode", [0o701, 0o702, 0o704, 0o710, 0o720, 0o740, 0o755, 0o777])
-def test_a_directory_open_to_others_is_refused_with_its_mode(directory: Path, mode: int) -> None:
-    """creds.1."""
-    directory.chmod(mode)
-    said = refusal(lambda: private(directory))
-    assert said.startswith("group or others have access to the directory")
-    assert said.endswith(f"mode: {mode:04o}")
-
-
-@pytest.mark.parametrize("mode", [0o700, 0o500, 0o1700, 0o2700])
-def test_a_directory_accessible_only_to_its_owner_is_accepted(directory: Path, mode: int) -> None:
-    """creds.1."""
-    directory.chmod(mode)
-    assert private(directory) == CREDENTIALS
-
-
-def test_the_mode_of_the_directory_of_a_mounted_secret_is_not_checked(directory: Path) -> None:
-    """creds.1: the kubelet makes it 1777."""
-    directory.chmod(0o1777)
-    assert secret(directory) == CREDENTIALS
-
-
-@pytest.mark.parametrize("mode", [0o604, 0o640, 0o601, 0o660, 0o606])
-def test_a_file_open_to_others_in_a_private_directory_is_refused(mode: int, directory: Path) -> None:
-    """creds.1"""
-    (directory / "secret_access_key").chmod(mode)
-    said = refusal(lambda: private(directory))
-    assert said == f"group or others have access to the file (run chmod 600), mode {mode:04o}: secret_access_key"
-
-
-def test_a_file_that_others_can_write_in_a_mounted_secret_is_refused(directory: Path) -> None:
-    """creds.1: reading is up to the defaultMode of the pod."""
-    (directory / "secret_access_key").chmod(0o644)
-    assert secret(directory) == CREDENTIALS
-    for mode in (0o660, 0o646):
-        (directory / "secret_access_key").chmod(mode)
-        said = refusal(lambda: secret(directory))
-        assert said == (
-            f"group or others have write permission for the file (run chmod go-w), mode {mode:04o}: secret_access_key"
-        )
-
-
-def test_a_file_with_a_second_name_is_refused(read: Read, directory: Path, top: Path) -> None:
-    """creds.1: a link to another file of the user, made by someone who cannot read it."""
-    (top / "other").hardlink_to(directory / "secret_access_key")
-    assert refusal(lambda: read(directory)) == "the file has 2 hard links: secret_access_key"
-
-
-def test_a_file_of_another_user_is_refused(read: Read, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """creds.1. Only root could give a file away, so the numbers are the test's own."""
-    fstat = os.fstat
-
-    def owned(descriptor: int) -> os.stat_result:
-        status = list(fstat(descriptor))
-        if stat.S_ISREG(int(status[0])):
-            status[4] = 1000
-        return os.stat_result(status)
-
-    monkeypatch.setattr(os, "fstat", owned)
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    said = refusal(lambda: read(directory))
-    assert said == "the file belongs to neither you (0) nor root, but to user 1000: access_key_id"
-
-
-def test_the_check_applies_to_the_target_of_a_symlink(directory: Path, top: Path) -> None:
-    (top / "link").symlink_to("s3")
-    directory.chmod(0o755)
-    assert "group or others" in refusal(lambda: private(top / "link"))
-
-
-@pytest.mark.parametrize(("owner", "user", "taken"), [(0, 1000, True), (1000, 1000, True), (1000, 0, False)])
-def test_a_private_directory_belongs_to_the_user_running_or_to_root(
-    directory: Path, monkeypatch: pytest.MonkeyPatch, owner: int, user: int, *, taken: bool
-) -> None:
-    """creds.1. Only root could give a directory away, so the two numbers are the test's own."""
-    monkeypatch.setattr(os, "geteuid", lambda: user)
-    fstat = os.fstat
-
-    def owned(descriptor: int) -> os.stat_result:
-        status = list(fstat(descriptor))
-        status[4] = owner
-        return os.stat_result(status)
-
-    monkeypatch.setattr(os, "fstat", owned)
-    if taken:
-        assert private(directory) == CREDENTIALS
-    else:
-        assert refusal(lambda: private(directory)) == "the directory belongs to neither you (0) nor root; owner: 1000"
-
-
-def test_the_checked_directory_is_the_one_that_is_read(
-    directory: Path, top: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """creds.1: swapped for an open one between the check and the read, the open one is not read."""
-    write_private_directory(top / "other", {"access_key_id": "EVIL", "secret_access_key": "EVIL"})
-    listdir = os.listdir
-
-    def swap(descriptor: int) -> list[str]:
-        directory.rename(top / "away")
-        (top / "other").rename(directory)
-        return listdir(descriptor)
-
-    monkeypatch.setattr(os, "listdir", swap)
-    assert private(directory) == CREDENTIALS
-
-
-# Files
 
 
 @pytest.mark.parametrize("name", ["other", ".hidden", "access_key_id~", "AWS_REGION", "a\udcff", "kubeconfig"])
@@ -380,149 +207,6 @@ def test_no_descriptor_is_left_open(read: Read, directory: Path, top: Path) -> N
     (directory / "region").mkdir()
     refusal(lambda: read(directory))
     assert os.listdir("/proc/self/fd") == before
-
-
-# The kubelet's generations
-
-
-def keys(number: int) -> dict[str, str]:
-    """A generation whose fields tell each other apart; only odd ones have a session token."""
-    fields = {"access_key_id": f"AKID{number}", "secret_access_key": f"{CANARY}-{number}"}
-    return {**fields, "session_token": f"token{number}"} if number % 2 else fields
-
-
-def credentials(number: int) -> Credentials:
-    fields = keys(number)
-    return Credentials(
-        fields["access_key_id"], fields["secret_access_key"], fields.get("session_token"), None, "us-east-1"
-    )
-
-
-def test_a_mounted_secret_is_read_before_and_after_an_update(top: Path) -> None:
-    """creds.5."""
-    mounted = MountedSecret(top / "s3", keys(0))
-    assert secret(mounted.directory) == credentials(0)
-    mounted.swap(keys(1))
-    assert secret(mounted.directory) == credentials(1)
-
-
-@pytest.mark.parametrize("moment", ["open ..data", "list", "open access_key_id", "open secret_access_key", "end"])
-@pytest.mark.parametrize("number", [1, 2])
-def test_fields_are_of_one_generation_whenever_an_update_happens(
-    top: Path, monkeypatch: pytest.MonkeyPatch, moment: str, number: int
-) -> None:
-    """creds.5: the generation that came meanwhile is the answer, old files removed or not."""
-    mounted = MountedSecret(top / "s3", keys(number - 1))
-    pending = [number]
-
-    def happens(what: str) -> None:
-        if what == moment and pending:
-            mounted.swap(keys(pending.pop()))
-
-    def before(function: Callable[P, T], what: Callable[[object], str]) -> Callable[P, T]:
-        def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
-            happens(what(args[0]))
-            return function(*args, **kwargs)
-
-        return wrapped
-
-    def opened(path: object) -> str:
-        return "open ..data" if str(path).startswith("..2026") else f"open {path}"
-
-    def listed(descriptor: object) -> str:
-        inside = isinstance(descriptor, int) and "/..2026" in os.readlink(f"/proc/self/fd/{descriptor}")
-        return "list" if inside else "list another"
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "open", before(os.open, opened))
-        patch.setattr(os, "listdir", before(os.listdir, listed))
-        patch.setattr(os, "stat", before(os.stat, lambda path: "end"))
-        answer = secret(mounted.directory)
-    assert pending == []
-    assert answer == credentials(number)
-
-
-def test_fields_are_of_one_generation_during_constant_updates(top: Path) -> None:
-    """creds.5."""
-    mounted = MountedSecret(top / "s3", keys(0))
-    enough = threading.Event()
-    swaps = 0
-
-    def swap() -> None:
-        nonlocal swaps
-        for number in cycle(range(1, 10)):
-            if enough.is_set():
-                return
-            mounted.swap(keys(number))
-            swaps += 1
-
-    swapper = threading.Thread(target=swap)
-    swapper.start()
-    try:
-        seen: set[int] = set()
-        while len(seen) < 9 or swaps < 300:
-            answer = secret(mounted.directory)
-            number = int(answer.access_key_id.removeprefix("AKID"))
-            assert answer == credentials(number)
-            seen.add(number)
-    finally:
-        enough.set()
-        swapper.join()
-
-
-def test_an_added_field_is_read_before_its_link_exists(top: Path) -> None:
-    """creds.5: the kubelet makes the links after the swap."""
-    mounted = MountedSecret(top / "s3", keys(1))
-    (mounted.directory / "session_token").unlink()
-    assert secret(mounted.directory) == credentials(1)
-
-
-def test_the_link_of_a_removed_field_is_ignored(top: Path) -> None:
-    """creds.5: the kubelet drops the links after the swap."""
-    mounted = MountedSecret(top / "s3", keys(0))
-    (mounted.directory / "session_token").symlink_to("..data/session_token")
-    assert secret(mounted.directory) == credentials(0)
-
-
-def test_a_file_beside_the_kubelets_links_is_refused(top: Path) -> None:
-    """creds.2."""
-    mounted = MountedSecret(top / "s3", keys(0))
-    (mounted.directory / "other").touch()
-    assert refusal(lambda: secret(mounted.directory)).endswith("session_token): other")
-    (mounted.directory / "other").unlink()
-    (mounted.directory / "link").symlink_to("nowhere")
-    assert refusal(lambda: secret(mounted.directory)).endswith("session_token): link")
-
-
-def test_a_subdirectory_in_a_mounted_secret_is_refused(top: Path) -> None:
-    """creds.2."""
-    mounted = MountedSecret(top / "s3", keys(0))
-    (mounted.directory / "..data" / "region").mkdir()
-    assert refusal(lambda: secret(mounted.directory)) == "not a regular file: region"
-
-
-def test_a_dangling_data_link_is_an_error_and_not_an_empty_secret(top: Path) -> None:
-    write_private_directory(top / "s3", KEYS)
-    (top / "s3" / "..data").symlink_to("..gone")
-    assert "..data is dangling" in refusal(lambda: secret(top / "s3"))
-
-
-@pytest.mark.parametrize("target", ["../elsewhere", "/", "..", "x/y"])
-def test_a_data_link_out_of_the_directory_is_an_error(target: str, top: Path) -> None:
-    """creds.1, creds.5"""
-    write_private_directory(top / "elsewhere", KEYS)
-    write_private_directory(top / "s3", KEYS)
-    (top / "s3" / "..data").symlink_to(target)
-    assert refusal(lambda: secret(top / "s3")) == "..data leads out of the directory"
-
-
-def test_a_file_named_data_is_an_error(top: Path) -> None:
-    write_private_directory(top / "s3", KEYS)
-    (top / "s3" / "..data").touch()
-    assert refusal(lambda: secret(top / "s3")) == "..data is not a symlink"
-
-
-# What Vault's logins are read from
 
 
 def test_an_approle_directory_is_checked_like_a_private_one(top: Path) -> None:

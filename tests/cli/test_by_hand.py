@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,11 @@ def start(root: Path, epoch: int) -> subprocess.Popen[str]:
 def until_all_listen(script: subprocess.Popen[str]) -> None:
     """Returns when the script, its watch and its training handle SIGTERM."""
     children = Path(f"/proc/{script.pid}/task/{script.pid}/children")
-    while not all(map(listens, [script.pid, *map(int, children.read_text().split())])):
+    while True:
+        # A child that ends while it is looked at was neither the watch nor the training.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if all(map(listens, [script.pid, *map(int, children.read_text().split())])):
+                return
         assert script.poll() is None
 
 

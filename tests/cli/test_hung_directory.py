@@ -65,7 +65,7 @@ def caught(pid: int, number: int) -> bool:
 
 @pytest.mark.parametrize("limit", ["1s"])
 @pytest.mark.parametrize("number", ENDING)
-def test_the_time_of_the_last_scan_counts_from_the_first_signal(watch: Hanging, number: signal.Signals) -> None:
+def test_the_time_of_the_final_scan_counts_from_the_first_signal(watch: Hanging, number: signal.Signals) -> None:
     """nfs.5, cli.3: also where another scan is under way, and hangs"""
     watch.process.send_signal(number)
     assert watch.process.wait(60) == 1
@@ -99,4 +99,4 @@ def test_a_run_whose_scan_hangs_ends_in_time_when_its_command_has_ended(root: Pa
         assert run.process.stderr is not None
         said = run.process.stderr.read()
     assert said.count(b"out of time (-timeout 1s)\n") == 1
-    assert b"run: the last scan failed" in said
+    assert b"run: the final scan failed" in said

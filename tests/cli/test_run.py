@@ -168,12 +168,12 @@ def test_a_scan_that_fails_does_not_stop_the_training(root: Path) -> None:
 
 
 @pytest.mark.parametrize(("ending", "status"), [("exit 0", 1), ("exit 7", 7)])
-def test_a_last_scan_that_fails_is_a_failure(root: Path, ending: str, status: int) -> None:
+def test_a_final_scan_that_fails_is_a_failure(root: Path, ending: str, status: int) -> None:
     """run.3: unless the command has failed itself"""
     script = 'mkdir -p "$DISPATCH_SAVES/checkpoint-1"; echo "[]" >"$DISPATCH_SAVES/checkpoint-1/trainer_state.json"; '
     result = run(*run_line(root, "-verify=false"), "sh", "-c", script + ending)
     assert result.status == status
-    assert result.notes[-1].startswith("run: the last scan failed")
+    assert result.notes[-1].startswith("run: the final scan failed")
 
 
 def test_with_strict_a_scan_that_fails_ends_the_command(root: Path) -> None:

@@ -172,7 +172,7 @@ sys.exit(0 if one.wait_after(lambda: False, 0.05) is False else 1)
     subprocess.run([sys.executable, "-c", script], env=CLEAN, timeout=60, check=True)
 
 
-def test_a_second_signal_ends_the_last_scan(root: Path) -> None:
+def test_a_second_signal_ends_the_final_scan(root: Path) -> None:
     """run.4, nfs.5: the scan waits to say what it published"""
     here, there = os.pipe()
     with os.fdopen(here, "rb"):

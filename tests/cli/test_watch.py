@@ -140,7 +140,8 @@ def test_a_second_signal_ends_it_at_once_as_a_shell_expects(
             pass
         until_it_waits_to_write(process.pid)
         process.send_signal(second)
-        assert process.wait(60) == -second
+        # A shell sees the same status whether the kernel ends the process or the handler of the second signal does.
+        assert process.wait(60) in (-second, 128 + second)
         assert noted(process) == b""
 
 
@@ -150,13 +151,13 @@ def waits_for_it(pid: int, number: int) -> bool:
     return bool((int(rows["ShdPnd"], 16) | int(rows["SigPnd"], 16)) >> (number - 1) & 1)
 
 
-def test_the_last_scan_is_held_to_the_timeout(root: Path) -> None:
+def test_the_final_scan_is_held_to_the_timeout(root: Path) -> None:
     """cli.3: also on a directory"""
     here, there = os.pipe()
     save(root, 1)
     with os.fdopen(here, "rb", 0) as out, start(*line(root, "-timeout", "1s"), stdout=there) as process:
         assert b"step 1, " in out.readline()
-        # The last scan gets stuck, for nobody reads its answer.
+        # The final scan gets stuck, for nobody reads its answer.
         fill(there)
         save(root, 2)
         process.terminate()
@@ -182,8 +183,8 @@ def test_a_broken_state_ends_it_when_lower_steps_are_published(root: Path, state
     assert note.startswith(f"{root}/exec/a/checkpoint-2/{fault}")
 
 
-def test_a_watch_older_than_its_timeout_still_has_a_last_scan(root: Path) -> None:
-    """cli.3, watch.6: the time counts from the last scan's own start."""
+def test_a_watch_older_than_its_timeout_still_has_a_final_scan(root: Path) -> None:
+    """cli.3, watch.6: the time counts from the final scan's own start."""
     with watching(root, "-interval", "300ms", "-timeout", "1s") as process:
         for step in range(2, 6):
             save(root, step)

@@ -116,7 +116,7 @@ def test_a_job_resumes_after_a_requeue_and_a_time_limit_and_its_zombie_loses(clu
     assert step_of(third) > step_of(second)
     assert third == str(job.save(1, step_of(third)))
     whole = [step_of(str(save.parent)) for save in job.save(1, 0).parent.glob("*/trainer_state.json") if is_whole(save)]
-    assert step_of(third) == max(whole), "the last scan did not publish everything"
+    assert step_of(third) == max(whole), "the final scan did not publish everything"
     job.wait_for("(epoch 3, ")
 
     late = job.save(0, 999_990)
@@ -132,7 +132,7 @@ def is_whole(marker: Path) -> bool:
 
 
 def test_a_finished_job_succeeds_with_its_last_save_published(cluster: Slurm, root: Path) -> None:
-    """run.1: a last scan is made when the training has ended."""
+    """run.1: a final scan is made when the training has ended."""
     job = Job(cluster, root, "--job-name=short", command=training("--until 35 --pace 0"))
     assert job.ended() == "COMPLETED", job.log.read_text()
     assert latest(root) == str(job.save(0, 35))

@@ -71,7 +71,7 @@ def test_a_save_that_another_node_has_just_made_can_be_published(nodes: Nodes) -
 
 
 @pytest.mark.parametrize("framework", MARKERS)
-def test_the_last_scan_sees_what_another_node_wrote_before_it(nodes: Nodes, framework: str) -> None:
+def test_the_final_scan_sees_what_another_node_wrote_before_it(nodes: Nodes, framework: str) -> None:
     """nfs.2: the watch has looked for the marker many times before."""
     a, b = nodes
     (a.root / "exec" / "w").mkdir(parents=True)

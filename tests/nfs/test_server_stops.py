@@ -125,8 +125,8 @@ def test_a_watch_in_a_hung_scan_is_ended_by_a_second_signal(server: Server, hard
     watch.communicate()
 
 
-def test_the_last_scan_of_a_watch_that_hangs_runs_out_of_time(server: Server, hard: Node) -> None:
-    """nfs.5: the last scan's time counts from the first signal, also where a scan is under way."""
+def test_the_final_scan_of_a_watch_that_hangs_runs_out_of_time(server: Server, hard: Node) -> None:
+    """nfs.5: the final scan's time counts from the first signal, also where a scan is under way."""
     watch = watching(hard, "200ms")
     with server.down():
         sleep(3)

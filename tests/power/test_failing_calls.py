@@ -99,7 +99,7 @@ def test_a_watch_tries_to_create_again_what_passes(laboratory: Laboratory, call:
 
 
 @pytest.mark.parametrize("number", PASSING, ids=errno.errorcode.get)
-def test_a_fault_that_does_not_pass_ends_the_last_scan_in_time(laboratory: Laboratory, number: int) -> None:
+def test_a_fault_that_does_not_pass_ends_the_final_scan_in_time(laboratory: Laboratory, number: int) -> None:
     """nfs.6, nfs.5: its message names what failed, and the limit that was set."""
     words_ = [*watch(laboratory), "-timeout", "1s"]
     fault = Fault("opendir", b"a", number, FOREVER)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from publish.domain.entry import MAX_UINT64
 from publish.domain.errors import UsageError
+from publish.domain.go_syntax import FALSE, NANOSECONDS, TRUE
 from publish.domain.light_typing import Generic, TypeVar
 
 TYPE_CHECKING = False
@@ -16,21 +17,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The words of Go's strconv.ParseBool.
-_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
-
-# The units of Go's time.ParseDuration; a micro sign is U+00B5 or the Greek letter U+03BC.
-_NANOSECONDS = {
-    "ns": 1,
-    "us": 10**3,
-    "\u00b5s": 10**3,
-    "\u03bcs": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "m": 60 * 10**9,
-    "h": 3600 * 10**9,
-}
 _DIGITS = "0123456789"
 _MAX_DURATION = 2**63 - 1
 # int() refuses over 4,300 digits; a number this long is out of range anyway.
@@ -178,9 +164,9 @@ def path(value: str) -> bytes:
 
 def boolean(value: str) -> bool:
     """One of Go's words for true and false. Raises UsageError."""
-    if value in _TRUE:
+    if value in TRUE:
         return True
-    if value in _FALSE:
+    if value in FALSE:
         return False
     raise UsageError(f"expected true or false: {value}")
 
@@ -217,10 +203,10 @@ def duration(value: str) -> float:
         if rest.startswith("."):
             fraction, rest = _split_digits(rest[1:])
         # The longest unit first: m is the start of ms.
-        unit = next((unit for unit in _NANOSECONDS if rest.startswith(unit)), None)
+        unit = next((unit for unit in NANOSECONDS if rest.startswith(unit)), None)
         if unit is None or not (whole or fraction):
             raise UsageError(f"not a duration such as 300ms, 10s or 1h30m: {value}")
-        total += _nanoseconds(whole, fraction, _NANOSECONDS[unit])
+        total += _nanoseconds(whole, fraction, NANOSECONDS[unit])
         rest = rest.removeprefix(unit)
         if not rest:
             break

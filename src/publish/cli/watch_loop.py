@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from publish.domain.watch import Scan, Watcher
     from publish.domain.watch_notes import WatchNotes
 
-# How long after the last scan a save that still changes gets another look.
+# How long after the final scan a save that still changes gets another look.
 _FINAL_SETTLE_SECONDS = 2.0
 
 
@@ -58,7 +58,7 @@ class WatchLoop:
         self._deadline.bind()
 
     def run(self, stop: Stop, reason: str, on_fault: Callable[[PublishError], None] | None = None) -> bool:
-        """Scans until a stop is requested, and once more; returns whether the last scan was clean.
+        """Scans until a stop is requested, and once more; returns whether the final scan was clean.
 
         `reason`: what a requested stop means. `on_fault` is told what a scan raised, which is then
         tried again; without it, that ends the watch and is raised.

@@ -29,7 +29,7 @@ SCAN_TIMEOUT = Flag(
     TIMEOUT.name,
     duration,
     TIMEOUT.metavar,
-    "how long one scan may take on an S3 root, or the last scan on a directory",
+    "how long one scan may take on an S3 root, or the final scan on a directory",
     default=TIMEOUT.default,
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from publish.domain.entry import join
 from publish.domain.layout import Layout, Save
 from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import pages
@@ -64,5 +65,5 @@ def fitting(layouts: Sequence[Layout], folder: bytes, names: Iterable[bytes]) ->
     for name in names:
         steps = [(layout, step) for layout in layouts if (step := layout.step_of(name)) is not None]
         if steps:
-            save = Save(steps[0][1], folder + b"/" + name if folder else name)
+            save = Save(steps[0][1], join(folder, name))
             yield Candidate(save, tuple(layout for layout, _ in steps))

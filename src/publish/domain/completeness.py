@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import chain
 
 from publish.domain import file_checks
-from publish.domain.entry import to_text
+from publish.domain.entry import join, to_text
 from publish.domain.errors import FormatError
 from publish.domain.layout import ITSELF, Check, Layout, Need, Save, Tracker
 from publish.domain.listing import pages, saved_files
@@ -34,7 +34,7 @@ def marker_versions(store: Store, layout: Layout, save: Save) -> dict[bytes, str
     """The versions of the files that the save is complete with, as far as they are there."""
     look = _Look(store, layout, save)
     names = (name for need in layout.needs for name in look.names_of(need))
-    versions = ((name, store.version(_join(save.path, name))) for name in names)
+    versions = ((name, store.version(join(save.path, name))) for name in names)
     return {name: version for name, version in versions if version is not None}
 
 
@@ -58,7 +58,7 @@ class _Look:
                 yield f"{to_text(pattern.replace(b'{}', self._save.name))} is there"
 
     def _is_named_by(self, tracker: Tracker) -> bool:
-        content = (self._store.read(_join(self._save.folder, tracker.file), _TRACKER_BYTES) or b"").strip()
+        content = (self._store.read(join(self._save.folder, tracker.file), _TRACKER_BYTES) or b"").strip()
         if not content.isdigit():
             return content == self._save.name
         return int(content) == self._save.step or (not tracker.exact and int(content) > self._save.step)
@@ -70,7 +70,7 @@ class _Look:
         for name in self.names_of(need):
             try:
                 lacking = file_checks.why_incomplete(
-                    self._store, need, _join(self._save.path, name), self._save.step, self._size
+                    self._store, need, join(self._save.path, name), self._save.step, self._size
                 )
             except FormatError as fault:
                 raise FormatError(f"{to_text(name)}: {fault}") from fault
@@ -119,7 +119,7 @@ class _Look:
         folder = self._save.folder if pattern.startswith(b"../") else self._save.path
         name = pattern.removeprefix(b"../").replace(b"{}", self._save.name)
         if b"*" not in name:
-            return self._store.exists(_join(folder, name))
+            return self._store.exists(join(folder, name))
         names = pages(lambda token: self._store.list_directories(folder, token))
         files = pages(lambda token: self._store.list_files_in(folder, token))
         return any(_glob(name).fullmatch(other) for other in chain(names, files))
@@ -128,7 +128,3 @@ class _Look:
 def _glob(pattern: bytes) -> re.Pattern[bytes]:
     """`*` matches anything within one name."""
     return re.compile(b"[^/]*".join(re.escape(part) for part in pattern.split(b"*")), re.DOTALL)
-
-
-def _join(folder: bytes, name: bytes) -> bytes:
-    return folder + b"/" + name if folder and name else folder or name

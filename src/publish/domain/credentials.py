@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple, Protocol
 
 from publish.domain.errors import ConfigError, CredentialsError, SourceUnavailable
+from publish.domain.root import against
 from publish.domain.server_url import parse_origin
 from publish.domain.vault_url import VaultUrl, parse_vault_url
 
@@ -96,7 +97,7 @@ def _parse_item(item: str, place: str, cwd: bytes) -> SourceSpec:
             raise CredentialsError(f"{place} (vault): {fault}") from None
     path = location.encode("utf-8", "surrogateescape")
     # Not normalised: `link/..` is the parent of the link's target.
-    path = path if path.startswith(b"/") else cwd.rstrip(b"/") + b"/" + path
+    path = against(cwd, path)
     return DirectorySpec("secret" if kind == "secret" else "file", item, path)
 
 

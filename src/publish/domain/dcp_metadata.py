@@ -7,12 +7,18 @@ its own classes, so they are told by their attributes alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
 from publish.domain.errors import FormatError
 from publish.domain.pickle_machine import Record
 from publish.domain.pickle_reader import load
 
 MAX_BYTES = 64 * 1024 * 1024
 """A longer one is not read."""
+
+# In a message.
+_MAX_NAME = 200
 
 _Attributes = dict[object, object]
 
@@ -40,6 +46,30 @@ def file_ends(content: bytes) -> dict[str, int]:
             if path is not None:
                 ends[path] = max(end, ends.get(path, 0))
     return ends
+
+
+class MissingPart(NamedTuple):
+    """A file that the metadata names and that the checkpoint does not have, or not as far as it must."""
+
+    name: str
+    """As the metadata has it; of a long one the beginning."""
+    end: int
+    size: int | None
+    """In bytes; None: the file is not there."""
+    is_outside: bool
+    """The name leads out of the folder of the metadata."""
+
+
+def missing_parts(ends: Mapping[str, int], size_of: Callable[[bytes], int | None]) -> Iterator[MissingPart]:
+    """Of the files that `file_ends` gave, those that are missing or too short.
+
+    `size_of` gives the size of a file in bytes, by its path relative to the folder of the metadata; None: not there.
+    """
+    for name, end in sorted(ends.items()):
+        path = path_below(name)
+        size = None if path is None else size_of(path)
+        if size is None or size < end:
+            yield MissingPart(name[:_MAX_NAME], end, size, path is None)
 
 
 def path_below(name: str) -> bytes | None:

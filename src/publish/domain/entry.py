@@ -93,6 +93,11 @@ def validate_save_path(path: bytes) -> None:
         raise ConfigError(f"the path of a save contains a control character: {to_text(path)}")
 
 
+def join(folder: bytes, name: bytes) -> bytes:
+    """The path of what is called `name` in a folder; b"" is the root, or the folder itself."""
+    return folder + b"/" + name if folder and name else folder or name
+
+
 def overlap(one: bytes, other: bytes) -> bool:
     """Whether the paths are equal or one contains the other."""
     return one == other or one.startswith(other + b"/") or other.startswith(one + b"/")

@@ -2,10 +2,10 @@
 
 PublishError
   UsageError             print how to call the command; exit 2
-  ConfigError            stop: a root, a save or a proxy that the user named is wrong or missing
+  ConfigError            stop: what the user named cannot be used (a root, a save, a record that contradicts a flag)
   FormatError            stop: a name or a file breaks its format
   TimedOut               stop: -timeout ran out; a write under way may have happened
-  CredentialsError       stop: -creds, or what a source returned, is wrong
+  CredentialsError       stop: -creds, or what a source returned, is invalid
     SourceUnavailable    try the next source
   StoreFault             the store did not do what it was asked
     AlreadyExists        nothing was written: treat the name as taken
@@ -38,7 +38,7 @@ class UsageError(PublishError):
 
 
 class ConfigError(PublishError):
-    """A root, a save or a proxy that the user named is wrong or missing."""
+    """What the user named cannot be used: it is wrong or missing, or contradicts what is on record."""
 
 
 class FormatError(PublishError):
@@ -50,7 +50,7 @@ class TimedOut(PublishError):
 
 
 class CredentialsError(PublishError):
-    """`-creds`, or what a source returned, is wrong. The text names source and field, never a value."""
+    """`-creds`, or what a source returned, is invalid. The text names source and field, never a value."""
 
 
 class SourceUnavailable(CredentialsError):

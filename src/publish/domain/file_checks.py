@@ -7,9 +7,10 @@ one lacks something; one that cannot raises FormatError.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from publish.domain import dcp_metadata, safetensors, torch_zip, weight_index
-from publish.domain.entry import to_text
+from publish.domain.entry import join, to_text
 from publish.domain.errors import FormatError
 from publish.domain.json_document import MAX_BYTES, integer_at, parse_object
 from publish.domain.layout import Check, Need
@@ -85,11 +86,8 @@ def _safetensors(store: Store, path: bytes, sizes: Sizes) -> str | None:
     size = sizes(path)
     if size is None:
         return ABSENT
-    header = safetensors.header_size(store.read_range(path, 0, safetensors.PREFIX_BYTES), size)
-    if isinstance(header, str):
-        return f"is {header}"
-    fault = safetensors.fault(store.read_range(path, safetensors.PREFIX_BYTES, header), size)
-    return f"is wrong: {fault}" if fault else None
+    fault = safetensors.file_fault(partial(store.read_range, path), size)
+    return f"is broken: {fault}" if fault else None
 
 
 def _dcp(store: Store, path: bytes, sizes: Sizes) -> str | None:
@@ -97,15 +95,14 @@ def _dcp(store: Store, path: bytes, sizes: Sizes) -> str | None:
     # A longer one is not read: that it is not empty has to do.
     if len(content) > dcp_metadata.MAX_BYTES:
         return None
-    for name, end in sorted(dcp_metadata.file_ends(content).items()):
-        relative = dcp_metadata.path_below(name)
-        if relative is None:
-            return f"names a file outside its folder: {name[:200]}"
-        size = sizes(_beside(path, relative))
-        if size is None or size < end:
-            return f"names {name}, which " + (ABSENT if size is None else f"has {size} of {end} bytes")
-    return None
+    ends = dcp_metadata.file_ends(content)
+    part = next(dcp_metadata.missing_parts(ends, lambda name: sizes(_beside(path, name))), None)
+    if part is None:
+        return None
+    if part.is_outside:
+        return f"names a file outside its folder: {part.name}"
+    return f"names {part.name}, which " + (ABSENT if part.size is None else f"has {part.size} of {part.end} bytes")
 
 
 def _beside(path: bytes, name: bytes) -> bytes:
-    return path.rpartition(b"/")[0] + b"/" + name
+    return join(path.rpartition(b"/")[0], name)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from publish.domain import dcp_metadata, ocdbt, safetensors, torch_zip, weight_index
-from publish.domain.entry import to_text
+from publish.domain.entry import join, to_text
 from publish.domain.errors import FormatError
 from publish.domain.json_document import MAX_BYTES as MAX_JSON
 from publish.domain.save_files import SaveFiles
@@ -51,17 +52,7 @@ def is_metadata(file: bytes) -> bool:
 
 
 def _safetensors(save: SaveFiles, file: bytes) -> Iterator[str]:
-    size = save.size(file)
-    start = save.read(file, 0, _FIRST_READ)
-    header_size = safetensors.header_size(start, size)
-    if isinstance(header_size, str):
-        yield header_size
-        return
-    header = start[safetensors.PREFIX_BYTES :][:header_size]
-    missing = header_size - len(header)
-    if missing:
-        header += save.read(file, len(start), missing)
-    if fault := safetensors.fault(header, size):
+    if fault := safetensors.file_fault(partial(save.read, file), save.size(file)):
         yield fault
 
 
@@ -115,17 +106,18 @@ def _metadata(save: SaveFiles, file: bytes) -> Iterator[str]:
     except FormatError as fault:
         yield str(fault)
         return
-    folder, slash, _ = file.rpartition(b"/")
-    for name, end in sorted(ends.items()):
-        relative = dcp_metadata.path_below(name)
-        if relative is None:
-            yield f"it names a file outside its folder: {name[:200]}"
-            continue
-        path = folder + slash + relative
-        if path not in save.files:
-            yield f"it names a file that is not there: {name[:200]}"
-        elif save.size(path) < end:
-            yield f"it needs {end} bytes of a file that has {save.size(path)}: {name[:200]}"
+    for part in dcp_metadata.missing_parts(ends, partial(_size_beside, save, file)):
+        if part.is_outside:
+            yield f"it names a file outside its folder: {part.name}"
+        elif part.size is None:
+            yield f"it names a file that is not there: {part.name}"
+        else:
+            yield f"it needs {part.end} bytes of a file that has {part.size}: {part.name}"
+
+
+def _size_beside(save: SaveFiles, file: bytes, name: bytes) -> int | None:
+    path = join(file.rpartition(b"/")[0], name)
+    return save.size(path) if path in save.files else None
 
 
 def _pieces(save: SaveFiles, file: bytes) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from publish.domain.entry import Entry, has_control_characters, to_text
 from publish.domain.errors import FormatError
@@ -10,6 +10,7 @@ from publish.domain.light_typing import TypeVar
 from publish.domain.ports import DatedName, DatedPage, Namespace, Page, SavedFile, Store
 
 Item = TypeVar("Item")
+Out = TypeVar("Out")
 
 # Seconds since the epoch of Unix (RFC 3339, section 5.6: a year has four digits).
 _YEAR_1, _END_OF_YEAR_9999 = -62_135_596_800.0, 253_402_300_799.0
@@ -65,14 +66,18 @@ def printable_log(store: Store) -> list[Entry]:
 
 def entries(store: Store, namespace: Namespace) -> Iterator[Entry]:
     """Every entry of a namespace, in no order. Raises FormatError, after all are read, for other names."""
-    folder = to_text(namespace.value)
+    return parsed(namespace, pages(lambda token: store.list_entries(namespace, token)), Entry.parse)
+
+
+def parsed(namespace: Namespace, items: Iterable[Item], parse: Callable[[Item], Out]) -> Iterator[Out]:
+    """What `parse` makes of each item. Raises FormatError, after all are read, for those for which it does."""
     unrecognised = []
-    for name in pages(lambda token: store.list_entries(namespace, token)):
+    for item in items:
         try:
-            yield Entry.parse(name)
+            yield parse(item)
         except FormatError as fault:
             unrecognised.append(str(fault))
     if unrecognised:
-        first, *more = (FormatError(f"{folder}/: {fault}") for fault in sorted(unrecognised))
+        first, *more = (FormatError(f"{to_text(namespace.value)}/: {fault}") for fault in sorted(unrecognised))
         first.more = more
         raise first

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from publish.domain.entry import Entry
-from publish.domain.errors import FormatError
 from publish.domain.light_typing import NamedTuple
-from publish.domain.listing import dated
+from publish.domain.listing import dated, parsed
 from publish.domain.ports import Namespace, Store
 
 
@@ -18,14 +17,5 @@ class Publication(NamedTuple):
 
 def read_log(store: Store) -> list[Publication]:
     """Every publication, the latest last (layout.6). Raises FormatError for names that are no entries."""
-    log, unrecognised = [], []
-    for name, created in dated(lambda token: store.list_dated(Namespace.PUB, token)):
-        try:
-            log.append(Publication(Entry.parse(name), created))
-        except FormatError as fault:
-            unrecognised.append(str(fault))
-    if unrecognised:
-        first, *more = (FormatError(f"pub/: {fault}") for fault in sorted(unrecognised))
-        first.more = more
-        raise first
-    return sorted(log)
+    names = dated(lambda token: store.list_dated(Namespace.PUB, token))
+    return sorted(parsed(Namespace.PUB, names, lambda one: Publication(Entry.parse(one.name), one.created)))

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from publish.domain.candidate import fitting, names_in
-from publish.domain.entry import to_text
+from publish.domain.entry import join, to_text
 from publish.domain.errors import ConfigError, PublishError
-from publish.domain.layout import Framework, Where
+from publish.domain.layout import Framework
 from publish.domain.ports import Store
-from publish.domain.root import Root
+from publish.domain.root import Root, Where
 
 _MAX_SHOWN = 5
 # How many names are looked into; a folder with more than that is not one of saves.
@@ -43,7 +43,7 @@ class Recogniser:
             return f"{folder} {self._describe_nothing(ended=ended)}"
         forms = ", ".join(self._chosen.forms)
         line = f"nothing in {folder} has the name of a save of {self._chosen.name} ({forms}); it holds {_list(names)}"
-        paths = [self._join(self._saves, name) for name in names]
+        paths = [join(self._saves, name) for name in names]
         hint = self.other_framework(paths) or self._nested(paths)
         return f"{line}; {hint}" if hint else line
 
@@ -85,7 +85,7 @@ class Recogniser:
                 for candidate in fitting(layouts, folder, names):
                     found = to_text(self._root.render(candidate.save.path))
                     return f"{found} looks like one: watch {to_text(self._root.render(folder))} instead"
-            folders = [self._join(folder, name) for folder, names in inside.items() for name in names]
+            folders = [join(folder, name) for folder, names in inside.items() for name in names]
             others += folders[:_MAX_EXAMINED]
         return self.other_framework(others[:_MAX_EXAMINED])
 
@@ -98,9 +98,6 @@ class Recogniser:
                 yield from names_in(list_names, folder)
             except ConfigError:  # a file
                 continue
-
-    def _join(self, folder: bytes, name: bytes) -> bytes:
-        return folder + b"/" + name if folder else name
 
 
 def _list(names: list[bytes]) -> str:

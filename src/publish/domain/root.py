@@ -40,7 +40,7 @@ class PosixRoot(NamedTuple):
 
     def render(self, path: bytes) -> bytes:
         """The absolute path of what lies at `path` below the root."""
-        return _join(self.path, path) if path else self.path
+        return against(self.path, path) if path else self.path
 
     def locate(self, save: bytes, cwd: bytes, is_root: Callable[[bytes], bool]) -> bytes:
         """The path of `save` below the root, b"" for the root itself (publish.3).
@@ -124,7 +124,7 @@ def parse_directory(text: bytes, cwd: bytes, is_same: Callable[[bytes, bytes], b
     if not is_directory_path(text):
         raise unknown_kind(text)
     path = absolutize(text, cwd)
-    as_given = _join(cwd, text)
+    as_given = against(cwd, text)
     if b".." in text.split(b"/") and not is_same(path, as_given):
         return PosixRoot(b"/" + b"/".join(part for part in as_given.split(b"/") if part not in (b"", b".")))
     return PosixRoot(path)
@@ -174,10 +174,11 @@ def without_userinfo(text: str) -> str:
 
 def absolutize(path: bytes, cwd: bytes) -> bytes:
     """`path` against the absolute `cwd`, with `.`, `..` and doubled slashes taken out as text."""
-    return b"/" + normpath(_join(cwd, path)).lstrip(b"/")
+    return b"/" + normpath(against(cwd, path)).lstrip(b"/")
 
 
-def _join(directory: bytes, path: bytes) -> bytes:
+def against(directory: bytes, path: bytes) -> bytes:
+    """A path as it is seen from an absolute directory."""
     return path if path.startswith(b"/") else directory.rstrip(b"/") + b"/" + path
 
 

@@ -8,10 +8,26 @@ the header's end; the tensors. The header is written first, so a file that is cu
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 PREFIX_BYTES = 8
 # The limit of the safetensors library itself (MAX_HEADER_SIZE).
 MAX_HEADER = 100_000_000
+# With the first request for a file comes as much as most headers need.
+_FIRST_READ_BYTES = 64 * 1024
+
+
+def file_fault(read: Callable[[int, int], bytes], size: int) -> str | None:
+    """What is wrong with a file of `size` bytes; None: it is whole. `read(start, length)` gives a part of it."""
+    start = read(0, _FIRST_READ_BYTES)
+    length = header_size(start, size)
+    if isinstance(length, str):
+        return length
+    header = start[PREFIX_BYTES:][:length]
+    missing = length - len(header)
+    if missing:
+        header += read(len(start), missing)
+    return fault(header, size)
 
 
 def header_size(start: bytes, size: int) -> int | str:

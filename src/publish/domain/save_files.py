@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from publish.domain.entry import to_text
+from publish.domain.entry import join, to_text
 from publish.domain.errors import FormatError
 from publish.domain.listing import saved_files
 from publish.domain.ports import SavedFile, Store
@@ -64,7 +64,7 @@ class SaveFiles:
             raise FormatError(f"{to_text(path)}: {fault}") from fault
 
     def _path(self, file: bytes) -> bytes:
-        return self._folder + b"/" + file if self._folder else file
+        return join(self._folder, file)
 
 
 def _file_size(store: Store, path: bytes) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from publish.domain.candidate import Candidate, Completeness, find
-from publish.domain.entry import Entry, to_text
+from publish.domain.entry import Entry, join, to_text
 from publish.domain.errors import FormatError, NotDurable
 from publish.domain.inherited import InheritedSaves
 from publish.domain.layout import Framework, Save
@@ -39,8 +39,7 @@ class Scan(NamedTuple):
 
 def check_saves_folder(store: Store, framework: Framework, folder: bytes) -> None:
     """Raises ConfigError if no save of the framework could be published from there (layout.8). Sends no request."""
-    shortest = folder + b"/" + framework.shortest if folder else framework.shortest
-    check_publishable(store, Entry.of(0, 0, shortest))
+    check_publishable(store, Entry.of(0, 0, join(folder, framework.shortest)))
 
 
 class Watcher:

@@ -15,19 +15,18 @@ from contextlib import suppress
 
 from publish.adapters._io import read_regular_file
 from publish.domain.errors import CredentialsError
+from publish.domain.go_syntax import FALSE, NANOSECONDS, TRUE
 
 _MAX_UINT32 = 2**32 - 1
 _MAX_FILE = 16 * 1024 * 1024
 _BEGIN = b"-----BEGIN CERTIFICATE-----"
-_BOOLEANS = frozenset({"1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"})
 # Bounded, because int() refuses more than 4,300 digits; a uint32 has 10.
 _UNSIGNED = re.compile(r"0*[0-9]{1,10}\Z")
 _NUMBER = re.compile(
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)(?::[+-]?[0-9]+)?\Z", re.IGNORECASE
 )
 _SECONDS_OR_DAYS = re.compile(r"[+-]?[0-9]+d?\Z")
-# Go's time.ParseDuration; a micro sign is U+00B5 or the Greek letter U+03BC.
-_DURATION = re.compile(r"[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)\Z")
+_DURATION = re.compile(rf"[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:{'|'.join(NANOSECONDS)}))+)\Z")
 
 # What Go's url.Parse refuses.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -66,7 +65,7 @@ def _is_timeout(text: str) -> bool:
 
 
 def _is_boolean(text: str) -> bool:
-    return text in _BOOLEANS
+    return text in (TRUE | FALSE)
 
 
 def _are_headers(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""`publish run`: begin, the command with a watch beside it, a last scan."""
+"""`publish run`: begin, the command with a watch beside it, a final scan."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class _Beside:
         self._ended.wait(max(seconds, 0))
 
     def status(self) -> int:
-        """Waits for COMMAND and then for the last scan; returns the exit status."""
+        """Waits for COMMAND and then for the final scan; returns the exit status."""
         threading.Thread(target=self._watch, daemon=True).start()
         status = self._supervisor.wait()
         self._watching.bind()
@@ -129,7 +129,7 @@ class _Beside:
         LastResort(limit + 1 + GRACE_SECONDS)
         # A moment more than the scan itself has: its own message says where it was.
         if not self._supervisor.wait_after(self._is_over.is_set, limit + 1):
-            self._invocation.output.log(f"run: the last scan is out of time (-timeout {limit:g}s)")
+            self._invocation.output.log(f"run: the final scan is out of time (-timeout {limit:g}s)")
         if self._has_failed and self._is_strict:
             return EXIT_FAILURE
         return status if status or self._is_published else EXIT_FAILURE
@@ -158,7 +158,7 @@ class _Beside:
         if self.requested and isinstance(fault, NotDurable):
             return "the last scan failed"
         if self.requested:
-            return "the last scan failed; run publish watch to publish what COMMAND saved"
+            return "the final scan failed; run publish watch to publish what COMMAND saved"
         return "a scan failed, ending COMMAND (-strict)" if self._is_strict else "a scan failed, trying again"
 
 
@@ -194,7 +194,7 @@ VERB = Verb(
         "COMMAND: it is reported and tried again.",
         "",
         "The exit status is that of COMMAND, or 128 plus the number of the signal that ended it; 126 or 127 if COMMAND",
-        "cannot be started; 1 if COMMAND succeeded and the last scan failed.",
+        "cannot be started; 1 if COMMAND succeeded and the final scan failed.",
         "",
         "On several nodes, give all of them the same attempt and each its number with -node. Give each start of a job",
         "an attempt of its own, or none: an attempt that has published is not started again.",

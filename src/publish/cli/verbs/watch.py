@@ -92,5 +92,5 @@ VERB = Verb(
     ),
     "publish watch -checkpoint /data/run-7 -framework hf -epoch 4 -attempt try-4 &",
     positionals=("[SAVES]",),
-    success="a signal told it to stop, and the last scan was clean",
+    success="a signal told it to stop, and the final scan was clean",
 )
