@@ -7,8 +7,8 @@ from collections.abc import Collection
 from publish.domain.candidate import Candidate
 from publish.domain.entry import to_text
 from publish.domain.errors import NotDurable
-from publish.domain.inherited import InheritedSaves
 from publish.domain.ports import Store
+from publish.domain.unchanged_saves import UnchangedSaves
 
 
 class LostSaves:
@@ -19,7 +19,7 @@ class LostSaves:
     """
 
     def __init__(self, store: Store) -> None:
-        self._unchanged = InheritedSaves(store)
+        self._unchanged = UnchangedSaves(store)
         self._faults: dict[bytes, NotDurable] = {}
 
     def add(self, candidate: Candidate, fault: NotDurable) -> None:

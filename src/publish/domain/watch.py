@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from publish.domain.candidate import Candidate, Completeness, find
 from publish.domain.entry import Entry, join, to_text
 from publish.domain.errors import FormatError, NotDurable
-from publish.domain.inherited import InheritedSaves
 from publish.domain.layout import Framework, Save
 from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import entries
@@ -17,6 +16,7 @@ from publish.domain.publish import SaveIsBeingRemoved, check_publishable, publis
 from publish.domain.report import Report
 from publish.domain.root import Root
 from publish.domain.settling import Settling
+from publish.domain.unchanged_saves import UnchangedSaves
 
 SETTLING = "has changed since the scan before"
 
@@ -80,7 +80,7 @@ class Watcher:
         self.published = 0
         """How many saves it has published, or found published when it came to it."""
         self._being_removed: set[Entry] = set()
-        self._inherited = InheritedSaves(store)
+        self._inherited = UnchangedSaves(store)
         self._settling = Settling(store)
         self._lost = LostSaves(store)
 
