@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from publish.domain.errors import PublishError
     from publish.domain.root import Root
 
-# Progress is shown for a removal of more saves than this, or one that has run for so many seconds,
+# Progress is shown for a removal of more saves than this, or one that has run for this many seconds,
 PROGRESS_MIN_SAVES = 20
 PROGRESS_MIN_SECONDS = 2.0
 # and at most once in this time, in seconds.
