@@ -95,7 +95,7 @@ def test_what_is_passed_over_is_said_once() -> None:
     run.watcher.scan()
     assert run.report.notes == [
         (
-            "passing over 2 saves of earlier executions until they are written anew, "
+            "skipping 2 saves of earlier executions until they are written anew, "
             "the newest is /ckpt/exec/shared/checkpoint-200 (epoch 1)"
         )
     ]

@@ -21,7 +21,7 @@ _BAD_PREFIX_BYTES = b"?#\x7f"
 
 
 class Where(Enum):
-    """The kinds of root on which a layout is safe to tell."""
+    """The kinds of root on which a layout is recognised safely."""
 
     ANYWHERE = "anywhere"
     DIRECTORY = "on a directory"

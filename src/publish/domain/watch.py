@@ -64,7 +64,7 @@ class Watcher:
 
         `find_flaw(path)`: why a save that the framework calls complete is not whole; "": it is (verify.3).
         `sync`: make the data of a save durable before it is published (data.1).
-        Raises ConfigError for a framework whose saves cannot be told on such a root.
+        Raises ConfigError for a framework whose complete saves cannot be recognised on such a root.
         """
         self._store = store
         self._report = report
@@ -124,7 +124,7 @@ class Watcher:
         if inherited:
             newest = inherited[-1].save.path
             self._report.note(
-                f"passing over {len(inherited)} saves of earlier executions until they are written anew, "
+                f"skipping {len(inherited)} saves of earlier executions until they are written anew, "
                 f"the newest is {to_text(self._root.render(newest))} (epoch {epochs[newest]})"
             )
 
