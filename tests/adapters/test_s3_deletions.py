@@ -7,10 +7,11 @@ import pytest
 from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.domain.errors import NotApplied, OutcomeUnknown, PermanentFault, StoreFault
 from publish.domain.ports import Namespace
-from tests.support.fault_proxy import Fault, Wire, answers, says
+from tests.support.fault_proxy import Fault, Wire
 from tests.support.moto_server import Moto
 from tests.support.s3_faults import filled_place
 from tests.support.s3_roots import BUNDLE, Place, make_place
+from tests.support.wire_faults import answers, says
 
 SECRET = 'canary+secret/of&40=characters<and>"more"'
 

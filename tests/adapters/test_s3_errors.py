@@ -21,11 +21,12 @@ from publish.domain.errors import (
 )
 from publish.domain.ports import Namespace
 from publish.domain.root import S3Root
-from tests.support.fault_proxy import (
-    Exchange,
-    Fault,
-    Reply,
-    Wire,
+from tests.support.fault_proxy import Exchange, Fault, Reply, Wire
+from tests.support.moto_server import Moto
+from tests.support.s3_faults import NAME, every_call, filled_place, read, translate, write
+from tests.support.s3_roots import BUNDLE, Place
+from tests.support.servers import Key, credentials, free_ports
+from tests.support.wire_faults import (
     cut_in_headers,
     drips,
     lost_reply,
@@ -36,10 +37,6 @@ from tests.support.fault_proxy import (
     truncated,
     web_page,
 )
-from tests.support.moto_server import Moto
-from tests.support.s3_faults import NAME, every_call, filled_place, read, translate, write
-from tests.support.s3_roots import BUNDLE, Place
-from tests.support.servers import Key, credentials, free_ports
 
 SECRET = 'canary+secret/of&40=characters<and>"more"'
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fault_proxy import Fault, answers, drips, says, silence
+from tests.support.fault_proxy import Fault
 from tests.support.private_files import write_private, write_private_directory
 from tests.support.program import Result, run
 from tests.support.s3_cli import EXPIRED, Job, make_job, noted, said
 from tests.support.s3_roots import make_place, private_directory, wire_to
 from tests.support.servers import KeyedServer, S3Server
+from tests.support.wire_faults import answers, drips, says, silence
 
 
 @pytest.fixture

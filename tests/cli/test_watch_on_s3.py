@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.fault_proxy import says, silence
 from tests.support.private_files import write_private
 from tests.support.program import run, start
 from tests.support.s3_cli import EXPIRED, Job, make_job, noted, said
 from tests.support.s3_roots import Place, make_place, private_directory, wire_to
 from tests.support.servers import KeyedServer, S3Server, free_ports
+from tests.support.wire_faults import says, silence
 
 
 @pytest.fixture
