@@ -21,7 +21,7 @@ import sys
 # Only after this is anything else imported. Code comes from where publish is installed: not from the working directory,
 # nor from where PYTHONPATH says. Who calls `python -m publish` has let both in already, for what Python itself imports
 # at its start (env.3).
-sys.pycache_prefix = None  # PYTHONPYCACHEPREFIX: compiled code of anyone's making
+sys.pycache_prefix = None  # PYTHONPYCACHEPREFIX: code that another user may have compiled
 
 
 def _absolute(path: str) -> str:

@@ -84,8 +84,8 @@ class WatchOptions:
         recogniser = Recogniser(opened.store, opened.root, FRAMEWORKS, self._framework, folder)
         notes = WatchNotes(opened.reporter, recogniser, opened.root, self._framework, folder, monotonic(), advice)
         notes.begin(epoch, self._interval)
-        tidy = None if self._keep is None else partial(self._prune, opened, self._keep)
-        return WatchLoop(watcher, notes, opened, deadline, self._interval, tidy)
+        prune = None if self._keep is None else partial(self._prune, opened, self._keep)
+        return WatchLoop(watcher, notes, opened, deadline, self._interval, prune)
 
     def _prune(self, opened: OpenRoot, keep: int) -> None:
         """A prune that fails is reported, and the watch goes on (watch.10)."""

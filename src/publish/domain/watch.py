@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from publish.domain.candidate import Candidate, Completeness, find
 from publish.domain.entry import Entry, join, to_text
 from publish.domain.errors import ConfigError, FormatError, NotDurable
-from publish.domain.inherited import InheritedSaves
 from publish.domain.layout import Framework, Save
 from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import entries
@@ -17,6 +16,7 @@ from publish.domain.publish import SaveIsBeingRemoved, check_publishable, publis
 from publish.domain.report import Report
 from publish.domain.root import Root
 from publish.domain.settling import Settling
+from publish.domain.unchanged_saves import UnchangedSaves
 
 SETTLING = "has changed since the scan before"
 
@@ -45,8 +45,8 @@ def check_saves_folder(store: Store, framework: Framework, folder: bytes) -> Non
 def check_execution_folder(store: Store, root: Root, folder: bytes) -> None:
     """Raises ConfigError if a symbolic link leads to the folder where an execution saves (watch.13).
 
-    Nothing of the execution is behind it: `run` and the training make a folder. Whoever may write to `exec/` could
-    lead the watch to saves of their own. The folder need not exist. On S3 no request is sent.
+    The training makes a folder there, not a link. Another user who may write to `exec/` could lead the watch to saves
+    of their own. The folder need not exist. On S3 no request is sent.
     """
     real = store.real_path(folder)
     if real == folder or (real is None and not store.exists(folder)):
@@ -81,7 +81,7 @@ class Watcher:
         `find_flaw(path)`: why a save that the framework calls complete is not whole; "": it is (verify.3).
         `sync`: make the data of a save durable before it is published (data.1).
         `links`: whether `saves` may be reached through symbolic links, which only the user can decide (watch.13).
-        Raises ConfigError for a framework whose saves cannot be told on such a root.
+        Raises ConfigError for a framework whose complete saves cannot be recognised on such a root.
         """
         self._store = store
         self._report = report
@@ -98,7 +98,7 @@ class Watcher:
         self.published = 0
         """How many saves it has published, or found published when it came to it."""
         self._being_removed: set[Entry] = set()
-        self._inherited = InheritedSaves(store)
+        self._inherited = UnchangedSaves(store)
         self._settling = Settling(store)
         self._lost = LostSaves(store)
 
@@ -143,7 +143,7 @@ class Watcher:
         if inherited:
             newest = inherited[-1].save.path
             self._report.note(
-                f"passing over {len(inherited)} saves of earlier executions until they are written anew, "
+                f"skipping {len(inherited)} saves of earlier executions until they are written anew, "
                 f"the newest is {to_text(self._root.render(newest))} (epoch {epochs[newest]})"
             )
 

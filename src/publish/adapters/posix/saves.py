@@ -133,7 +133,7 @@ class Saves:
 def below(root: RootDirectory, real: bytes) -> bytes | None:
     """The part of an absolute path, without links in it, that lies below the root; None: outside.
 
-    The root is told by what it is: a bind mount gives it a second path.
+    The root is recognised by device and inode, since a bind mount gives it a second path.
     """
     ancestor, rest = real, b""
     while not root.is_at(ancestor):
