@@ -215,7 +215,7 @@ class Watcher:
         layout, reason = self._examine(candidate)
         if layout is None:
             self._settling.forget(candidate.save)
-        elif layout.settle and not self._settling.look_again(candidate.save):
+        elif layout.settle and not self._settling.observe(candidate.save):
             return SETTLING
         return reason or self._find_flaw(candidate.save.path)
 
