@@ -13,6 +13,7 @@ from publish.adapters.posix import PosixStore
 from publish.domain.errors import ConfigError, FormatError, NotApplied
 from publish.domain.ports import SavedFile
 from tests.support.directories import failing, fill, open_store
+from tests.support.ownership import give_to
 
 
 def test_links_among_the_save_folders_are_passed_over(root: Path) -> None:
@@ -245,11 +246,11 @@ def test_a_save_belongs_to_the_user_to_root_or_to_the_owner_of_the_saves(
     store = open_store(root)
     assert store.owner_is_trusted(b"exec/a/1", b"exec/a")
     assert store.owner_is_trusted(b"exec/a/missing", b"exec/a")
-    os.chown(root / "exec/a/1", 1000, -1)
+    give_to(monkeypatch, root / "exec/a/1", 1000)
     assert store.owner_is_trusted(b"exec/a/1", b"exec/a")
-    os.chown(root / "exec/a/1", 2000, -1)
+    give_to(monkeypatch, root / "exec/a/1", 2000)
     assert not store.owner_is_trusted(b"exec/a/1", b"exec/a")
-    os.chown(root / "exec/a", 2000, -1)
+    give_to(monkeypatch, root / "exec/a", 2000)
     assert store.owner_is_trusted(b"exec/a/1", b"exec/a")
-    os.chown(root / "exec/a/1/trainer_state.json", 3000, -1)
+    give_to(monkeypatch, root / "exec/a/1/trainer_state.json", 3000)
     assert not store.owner_is_trusted(b"exec/a/1/trainer_state.json", b"exec/a")
