@@ -19,7 +19,7 @@ _ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)
     ord("\t"): "\\t",
     # The bytes of C1 where they are not UTF-8, as surrogates: some terminals act on them (ECMA-48).
     **{0xDC00 + code: f"\\x{code:02x}" for code in range(0x80, 0xA0)},
-    # Line ends to Unicode; what turns the direction of text; what has no width (Unicode Standard Annex 9, section 2).
+    # Unicode's line ends, and characters that change the direction of text or have no width (UAX 9, section 2).
     **{
         code: f"\\u{code:04x}"
         for code in (0x061C, 0xFEFF, *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x206A))
