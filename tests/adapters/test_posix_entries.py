@@ -1,4 +1,4 @@
-"""Names in `pub/` and `.publish/`: made once, durably, whoever races and whatever fails."""
+"""Names in `pub/` and `.publish/`: created once and durably, in races and with faults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ NAME = ENTRY.name.decode()
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("/etc/passwd"), os.mkfifo])
-def test_an_entry_that_is_no_regular_file_is_an_error_that_names_it(root: Path, make: Callable[[Path], None]) -> None:
+def test_an_entry_that_is_not_a_regular_file_is_an_error_that_names_it(
+    root: Path, make: Callable[[Path], None]
+) -> None:
     """layout.4."""
     (root / "pub").mkdir()
     make(root / "pub" / NAME)
@@ -51,7 +53,7 @@ def test_a_name_that_is_not_utf_8_is_listed_as_it_is(root: Path) -> None:
     assert open_store(root).list_entries(Namespace.PUB, None).names == [b"\xff"]
 
 
-def test_a_publication_is_durable_before_it_is_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_publication_is_durable_before_it_is_reported(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """layout.7: the file, `pub/` and the root are synced, in this order."""
     store = open_store(root)
     with recorded(monkeypatch, "fsync") as calls:
@@ -115,7 +117,7 @@ def test_a_full_or_read_only_disk_is_named_and_the_log_unharmed(
     assert store.list_entries(Namespace.PUB, None).names == [ENTRY.name]
 
 
-def test_a_sync_that_fails_is_never_a_publication_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_publication_whose_sync_fails_is_not_reported(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """layout.7."""
     store = open_store(root)
     failing(monkeypatch, "fsync", errno.EIO)
@@ -123,7 +125,7 @@ def test_a_sync_that_fails_is_never_a_publication_said(root: Path, monkeypatch: 
         store.create(Namespace.PUB, ENTRY.name)
 
 
-def test_an_entry_that_is_made_but_not_synced_is_said_to_be_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_that_is_made_but_not_synced_is_reported_as_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """publish.4: what may have happened is never told as what did not."""
     store = open_store(root)
     failing(monkeypatch, "fsync", errno.EDQUOT)
@@ -150,7 +152,7 @@ def test_a_filesystem_without_directory_syncs_is_taken_as_it_is(root: Path, monk
     assert store.list_entries(Namespace.PUB, None).names == [ENTRY.name]
 
 
-def test_what_vanishes_while_it_is_listed_is_no_error(root: Path) -> None:
+def test_an_entry_that_vanishes_while_it_is_listed_is_not_an_error(root: Path) -> None:
     """prune.8: entries come and go beside a reader."""
     store = open_store(root)
     names = [Entry.of(1, step, b"a").name for step in range(50)]
@@ -172,10 +174,10 @@ def test_what_vanishes_while_it_is_listed_is_no_error(root: Path) -> None:
         writer.join()
 
 
-def test_an_entry_that_vanishes_where_names_have_no_types_is_no_error(
+def test_an_entry_that_vanishes_where_names_have_no_types_is_not_an_error(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """prune.8: there, scandir asks for each file again, and says that one which has gone is no file."""
+    """prune.8: there, scandir asks for each file again, and says that one that is gone is not a file."""
 
     class Vanished:
         name = ENTRY.name
@@ -193,7 +195,7 @@ def test_an_entry_that_vanishes_where_names_have_no_types_is_no_error(
     assert store.list_entries(Namespace.PUB, None).names == []
 
 
-def test_a_filesystem_without_syncs_is_said_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_filesystem_without_syncs_is_reported_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """data.3."""
     said: list[str] = []
     store = open_store(root, said.append)

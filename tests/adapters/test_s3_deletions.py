@@ -56,7 +56,7 @@ def test_if_one_object_cannot_be_removed_the_others_are(moto: Moto, wire: Wire) 
 
 @pytest.mark.parametrize("answer", [says(409, "ObjectLocked"), says(412, "ObjectHasLegalHold"), says(409), says(412)])
 def test_a_locked_object_is_a_fault_of_its_save(answer: Fault, store: S3Store, wire: Wire) -> None:
-    """prune.5: Conflict and AlreadyExists are for puts that somebody else may win."""
+    """prune.5: Conflict and AlreadyExists are for puts that another writer may win."""
     wire.spoil_all("DELETE", answer)
     wire.spoil_all("POST", answer)
     with pytest.raises(PermanentFault):

@@ -94,7 +94,7 @@ def test_a_failed_read_is_never_applied(
     status: int, code: str, kind: type[StoreFault], store: S3Store, wire: Wire
 ) -> None:
     """s3.8: what is a perhaps of a write is certain of a read."""
-    # Nobody races a read: a word for a lost race says that the store is busy, a bare status that it will not.
+    # A read is not in a race: the code of a lost race means a busy store, and the bare status a refusal.
     busy = NotApplied if code else PermanentFault
     expected = {OutcomeUnknown: NotApplied, Conflict: busy, AlreadyExists: PermanentFault}.get(kind, kind)
     assert type(translate(wire, says(status, code), read(store))) is expected

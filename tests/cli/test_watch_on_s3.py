@@ -29,7 +29,7 @@ def job(moto: S3Server, tmp_path: Path) -> Iterator[Job]:
 
 
 class Door:
-    """An address that nobody answers at until it is opened; then what comes goes to the server behind."""
+    """An address that refuses connections until it is opened, and then forwards them to the server behind it."""
 
     def __init__(self, server: S3Server) -> None:
         self._behind = urlsplit(server.endpoint)

@@ -204,7 +204,7 @@ def test_no_beginning_of_a_pickle_is_whole(protocol: int, optimized: bool) -> No
         (b"\x80\x04NN\x93.", "not a pickle: a class without a name at byte 4"),
     ],
 )
-def test_what_is_not_a_pickle_is_said(content: bytes, why: str | None) -> None:
+def test_what_is_not_a_pickle_is_refused_with_the_reason(content: bytes, why: str | None) -> None:
     if why is None:
         load(content)
     else:

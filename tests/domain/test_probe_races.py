@@ -60,7 +60,7 @@ class Racy:
 
 
 def probes(window: float, times: int) -> list[bool]:
-    """Whether each of so many probes passed."""
+    """Runs `times` probes; returns for each whether it passed."""
     passed = []
     for _ in range(times):
         try:

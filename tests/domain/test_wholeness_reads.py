@@ -41,7 +41,7 @@ class LargeStore(FakeStore):
         return super().read_range(path, start, length)
 
 
-def test_metadata_over_64_mib_is_not_read_and_said() -> None:
+def test_metadata_over_64_mib_is_reported_as_not_read() -> None:
     store = LargeStore({b".metadata": dcp_metadata.MAX_BYTES + 1})
     store.files |= {b"s/.metadata": b"text", b"s/__0_0.distcp": b"1"}
     assert check_save(store, b"s", map) == Verdict([], [b".metadata"])

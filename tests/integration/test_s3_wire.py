@@ -23,7 +23,7 @@ from tests.support.wire_faults import (
     truncated_unnoticed,
 )
 
-# Nothing of the request happened, or all of it did and nobody heard.
+# The request had no effect, or it had its effect and the reply is lost.
 LOST = {"lost request": lost_request, **BUSY, "empty 200": nothing_but_200}
 UNHEARD = {"lost reply": lost_reply, "reset": reset_in_headers, "cut": cut_in_headers}
 

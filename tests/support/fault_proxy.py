@@ -1,6 +1,6 @@
-"""An HTTP proxy that stands before a server as if it were the server, and spoils what a test wants spoiled.
+"""An HTTP proxy in front of a server that injects faults.
 
-It records every request as it came. A fault is used up by one request; without one all passes.
+It records every request. A fault applies to one request; a request without a fault is forwarded.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class _Server(ThreadingHTTPServer):
             self._open.discard(request)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up is no error here."""
+        """A client that hangs up is not an error here."""
 
 
 class _Handler(BaseHTTPRequestHandler):

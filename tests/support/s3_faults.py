@@ -56,7 +56,7 @@ def translate(wire: Wire, fault: Fault, call: Callable[[], object]) -> StoreFaul
 
 
 def write(store: S3Store) -> Callable[[], object]:
-    """A put of a name that nobody has put."""
+    """A put of a fresh name."""
     return lambda: store.create(Namespace.PUB, secrets.token_hex(8).encode())
 
 

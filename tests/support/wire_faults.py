@@ -8,30 +8,30 @@ from tests.support.fault_proxy import Exchange, Fault, Reply
 
 
 def lost_request(exchange: Exchange) -> None:
-    """The server never sees it."""
+    """The server never gets the request."""
     exchange.close()
 
 
 def lost_reply(exchange: Exchange) -> None:
-    """It happens, and nobody hears of it."""
+    """The server applies it, and the reply is lost."""
     exchange.forward()
     exchange.close()
 
 
 def reset_in_headers(exchange: Exchange) -> None:
-    """It happens, and the connection breaks in the middle of the answer's headers."""
+    """The server applies it, and the connection breaks in the middle of the reply's headers."""
     exchange.send(exchange.forward().raw(exchange.asked.method)[:15])
     exchange.close(reset=True)
 
 
 def cut_in_headers(exchange: Exchange) -> None:
-    """The same, but the connection ends as if all had been said."""
+    """As `reset_in_headers`, but the connection is closed in the regular way."""
     exchange.send(exchange.forward().raw(exchange.asked.method)[:30])
     exchange.close()
 
 
 def truncated(exchange: Exchange) -> None:
-    """The answer's headers come, and half of its body."""
+    """The reply's headers arrive, and half of its body."""
     reply = exchange.forward()
     raw = reply.raw(exchange.asked.method)
     exchange.send(raw[: len(raw) - len(reply.body) // 2])
@@ -39,7 +39,7 @@ def truncated(exchange: Exchange) -> None:
 
 
 def truncated_unnoticed(exchange: Exchange) -> None:
-    """The same from a server that says no length."""
+    """As `truncated`, from a server that sends no length."""
     reply = exchange.forward()
     headers = [(key, value) for key, value in reply.headers if key.lower() != "content-length"]
     lines = ["HTTP/1.1 200 OK", *(f"{key}: {value}" for key, value in headers), "Connection: close", "", ""]
@@ -48,13 +48,13 @@ def truncated_unnoticed(exchange: Exchange) -> None:
 
 
 def silence(exchange: Exchange) -> None:
-    """It never happens, and no answer comes either."""
+    """The server never gets the request, and no reply comes."""
     exchange.pause(None)
     exchange.close()
 
 
 def drips(exchange: Exchange) -> None:
-    """The answer comes, a byte a second."""
+    """The reply arrives at one byte per second."""
     for byte in exchange.forward().raw(exchange.asked.method):
         exchange.send(bytes([byte]))
         if exchange.pause(1):
@@ -63,14 +63,14 @@ def drips(exchange: Exchange) -> None:
 
 
 def unconditional(exchange: Exchange) -> None:
-    """The server never sees the condition, as some stores do not look at it."""
+    """The server never gets the condition: some stores ignore it."""
     kept = [(key, value) for key, value in exchange.asked.headers if key.lower() != "if-none-match"]
     # The signature covers the header: these tests' servers get a fresh one from `resign`.
     exchange.answer(exchange.forward(exchange.resign(exchange.asked._replace(headers=kept))))
 
 
 def says(status: int, code: str = "", *, message: str = "told to", headers: tuple[tuple[str, str], ...] = ()) -> Fault:
-    """Answers in the store's stead, which never sees the request. Without a code the body is empty."""
+    """Answers instead of the store, which never gets the request. Without a code the body is empty."""
     body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
 
     def fault(exchange: Exchange) -> None:
@@ -80,12 +80,12 @@ def says(status: int, code: str = "", *, message: str = "told to", headers: tupl
 
 
 def answers(body: str) -> Fault:
-    """Answers with this body in the store's stead."""
+    """Answers with this body instead of the store."""
     return lambda exchange: exchange.answer(Reply(200, [("Content-Type", "application/xml")], body.encode()))
 
 
 def web_page(exchange: Exchange) -> None:
-    """What a captive portal or a wrong port says."""
+    """What a captive portal or a server on a wrong port sends."""
     page = b"<!DOCTYPE html>\n<html><head><title>Welcome</title></head><body><p>Log in, please<br></body></html>"
     exchange.answer(Reply(200, [("Content-Type", "text/html")], page))
 

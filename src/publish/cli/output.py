@@ -11,18 +11,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from publish.domain.redaction import Redactor
 
-# What turns the direction of text or is not shown at all, and Unicode's own line ends (Unicode, PropList and
+# Unicode's line ends, and characters that change the direction of text or are not shown at all (PropList and
 # DerivedCoreProperties: Bidi_Control, Default_Ignorable_Code_Point).
 _UNSEEN = (
     *(0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0x200B, 0x2010)),
     *(*range(0x2028, 0x202F), *range(0x2060, 0x2070), 0x3164, *range(0xFE00, 0xFE10), 0xFEFF, 0xFFA0),
-    *(
-        *range(0xFFF0, 0xFFFC),
-        *range(0x1BCA0, 0x1BCA4),
-        *range(0x1D173, 0x1D17B),
-        *range(0xE0000, 0xE0080),
-        *range(0xE0100, 0xE01F0),
-    ),
+    *(*range(0xFFF0, 0xFFFC), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B)),
+    *(*range(0xE0000, 0xE0080), *range(0xE0100, 0xE01F0)),
 )
 # With C0, DEL and C1: a log line stays one line, and no name can send escape sequences to a terminal. C1 also as bytes
 # that are not UTF-8, which are surrogates here: some terminals act on them (ECMA-48).

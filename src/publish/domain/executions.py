@@ -1,4 +1,4 @@
-"""What is on record of executions: who claimed which epoch, and what each attempt began with (begin.4)."""
+"""The records of executions: which attempt claimed which epoch, and what each attempt began with (begin.4)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def carried_by(proxy: TinyProxy) -> list[str]:
 def test_a_proxy_carries_every_request_to_a_plain_server(
     vault: OpenBao, secret: Secret, login: Login, tinyproxy: TinyProxy
 ) -> None:
-    """proxy.1, proxy.3: loopback is no exception."""
+    """proxy.1, proxy.3: loopback is not an exception."""
     assert read(f"{vault.address}/{secret.path}?{login(secret.policy)}&proxy={tinyproxy.url}") == CREDENTIALS
     carried = [line.partition("/v1/")[0] for line in carried_by(tinyproxy)]
     assert carried == [f"POST {vault.address}", f"GET {vault.address}", f"POST {vault.address}"]

@@ -151,6 +151,6 @@ class Entries:
 
 def _times(directory: int, names: Iterable[bytes]) -> Iterator[tuple[bytes, float]]:
     for name in names:
-        # One that a prune removes meanwhile is in the log no more.
+        # One that a prune removes meanwhile is no longer in the log.
         with suppress(FileNotFoundError):
             yield name, os.lstat(name, dir_fd=directory).st_mtime
