@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 import pytest
 
+from tests.support.ownership import give_to
 from tests.support.private_files import write_private_directory
 from tests.support.secret_sources import (
     CREDENTIALS,
@@ -67,17 +67,11 @@ def test_a_file_with_a_second_name_is_refused(read: Read, directory: Path, top: 
 
 
 def test_a_file_of_another_user_is_refused(read: Read, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """creds.1. Only root could give a file away, so the numbers are the test's own."""
-    fstat = os.fstat
-
-    def owned(descriptor: int) -> os.stat_result:
-        status = list(fstat(descriptor))
-        if stat.S_ISREG(int(status[0])):
-            status[4] = 1000
-        return os.stat_result(status)
-
-    monkeypatch.setattr(os, "fstat", owned)
+    """creds.1"""
     monkeypatch.setattr(os, "geteuid", lambda: 0)
+    give_to(monkeypatch, directory, 0)
+    for file in directory.iterdir():
+        give_to(monkeypatch, file, 1000)
     said = refusal(lambda: read(directory))
     assert said == "the file belongs to neither you (0) nor root, but to user 1000: access_key_id"
 
@@ -92,16 +86,10 @@ def test_the_check_applies_to_the_target_of_a_symlink(directory: Path, top: Path
 def test_a_private_directory_belongs_to_the_user_running_or_to_root(
     directory: Path, monkeypatch: pytest.MonkeyPatch, owner: int, user: int, *, taken: bool
 ) -> None:
-    """creds.1. Only root could give a directory away, so the two numbers are the test's own."""
+    """creds.1"""
     monkeypatch.setattr(os, "geteuid", lambda: user)
-    fstat = os.fstat
-
-    def owned(descriptor: int) -> os.stat_result:
-        status = list(fstat(descriptor))
-        status[4] = owner
-        return os.stat_result(status)
-
-    monkeypatch.setattr(os, "fstat", owned)
+    for path in (directory, *directory.iterdir()):
+        give_to(monkeypatch, path, owner)
     if taken:
         assert private(directory) == CREDENTIALS
     else:
