@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from publish.domain.rank_sets import missing
+
+# Searched for, they take ten times as long.
+MAX_SECONDS = 5.0
 
 
 def faults_of(*files: str) -> list[tuple[str, str]]:
@@ -79,6 +84,14 @@ def test_a_complete_set_is_whole(files: list[str]) -> None:
 def test_a_set_with_a_gap_is_broken(files: list[str], file: str, why: str) -> None:
     """verify.6"""
     assert faults_of(*files) == [(file, why)]
+
+
+def test_many_sets_cost_no_more_than_their_number() -> None:
+    """verify.5: a set is looked up, not searched for among all others."""
+    files = [f"{number}/{MODEL_3.format(0, 0)}" for number in range(20_000)]
+    began = process_time()
+    assert faults_of(*files) == []
+    assert process_time() - began < MAX_SECONDS
 
 
 def test_a_number_of_ranks_that_no_job_has_costs_nothing() -> None:

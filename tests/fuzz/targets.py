@@ -28,11 +28,23 @@ from publish.adapters.s3.responses import (
     validate_response,
 )
 from publish.adapters.vault.responses import Response, json_body, parse_login, parse_secret
-from publish.domain import dcp_metadata, ocdbt, pickle_reader, safetensors, torch_zip, trainer_state, weight_index
+from publish.domain import (
+    dcp_metadata,
+    ocdbt,
+    pickle_reader,
+    rank_sets,
+    safetensors,
+    torch_zip,
+    trainer_state,
+    weight_index,
+)
+from publish.domain.candidate import fitting
 from publish.domain.credentials import parse_creds
-from publish.domain.entry import Entry
+from publish.domain.entry import MAX_UINT64, Entry
 from publish.domain.errors import ConfigError, CredentialsError, FormatError, PublishError
 from publish.domain.executions import claimant, recorded
+from publish.domain.file_rules import rule_for
+from publish.domain.frameworks import FRAMEWORKS
 from publish.domain.ports import Namespace, Store
 from publish.domain.redaction import Redactor
 from publish.domain.root import parse_s3_url
@@ -158,6 +170,18 @@ def safetensors_header(data: bytes) -> None:
     safetensors.fault(data[8 : 8 + size] if isinstance(size, int) else data, len(data))
 
 
+def file_names(data: bytes) -> None:
+    """watch.2, watch.3, verify.6: what the names of files and folders, one on each line, say of saves."""
+    names = data.split(b"\n")
+    for framework in FRAMEWORKS.values():
+        for candidate in fitting(framework.layouts, b"exec/a", names):
+            assert 0 <= candidate.save.step <= MAX_UINT64
+    for file in names:
+        rule_for(file)
+    for fault in rank_sets.missing(names):
+        assert fault.file in names
+
+
 def zip_tail(data: bytes) -> None:
     """verify.6"""
     torch_zip.fault(data[-torch_zip.TAIL_SIZE :], len(data))
@@ -207,6 +231,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         trainer_state_json,
         pickled_metadata,
         safetensors_header,
+        file_names,
         zip_tail,
         weights,
         manifest,

@@ -117,13 +117,7 @@ def _unequal_optimizers(sets: Mapping[tuple[bytes, _Set], list[_Member]]) -> Ite
     for (folder, kind), members in sets.items():
         if kind[0] != b"deepspeed" or not kind[1] or kind[2] != b"_model_states.pt":
             continue
-        for optimizer in (
-            others
-            for (beside, other), others in sets.items()
-            if beside == folder
-            and other[0] == kind[0]
-            and other[1].endswith(kind[1])
-            and other[2] == b"_optim_states.pt"
-        ):
+        for precision in (b"", b"bf16_", b"fp16_"):
+            optimizer = sets.get((folder, (b"deepspeed", precision + kind[1], b"_optim_states.pt")), members)
             if len(members) != len(optimizer):
                 yield Missing(min(optimizer).file, f"{len(optimizer)} ranks, and {len(members)} model states beside it")
