@@ -70,6 +70,7 @@ CALLS: dict[str, Callable[[PosixStore], object]] = {
     "remove entries": lambda store: store.remove_entries(Namespace.PUB, [ENTRY.name]),
     "sync entries": lambda store: store.sync_entries(Namespace.PUB, [ENTRY.name]),
     "sync a save": lambda store: store.sync_save(b"exec/a/1"),
+    "look for a link": lambda store: store.is_link(b"exec/a"),
     "resolve links": lambda store: store.real_path(b"exec/a/1"),
     "remove a save": lambda store: store.remove_tree(b"run/2", MARKERS),
 }

@@ -235,6 +235,8 @@ def test_where_a_path_leads_below_the_root(root: Path) -> None:
         assert store.real_path(b"run/last") == b"run/checkpoint-200"
         assert store.real_path(b"again/last/x") == b"run/checkpoint-200/x"
         assert store.real_path(b"self") == b""
+        assert all(map(store.is_link, (b"run/last", b"again", b"self", b"out", b"dangling", b"loop")))
+        assert not any(map(store.is_link, (b"run", b"again/checkpoint-200", b"out/x", b"missing", b"")))
         for elsewhere in (b"out", b"out/x", b"dangling", b"loop", b"missing"):
             assert store.real_path(elsewhere) is None
 

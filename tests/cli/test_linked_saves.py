@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.program import run, start
-from tests.support.run_jobs import published, run_line
+from tests.support.run_jobs import TRAINING, published, run_line
 
 LINKED = (
     "the folder of this execution is reached through a symbolic link "
@@ -35,17 +35,12 @@ def link_folder(root: Path, planted: Path) -> None:
     (root / "exec/a").symlink_to(planted)
 
 
-def link_above(root: Path, planted: Path) -> None:
-    (planted / "a").symlink_to(planted)
-    (root / "exec").symlink_to(planted)
-
-
 def link_inside_the_root(root: Path, planted: Path) -> None:
     planted.rename(root / "planted")
     link_folder(root, root / "planted")
 
 
-LINKS = [link_folder, link_above, link_inside_the_root]
+LINKS = [link_folder, link_inside_the_root]
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -104,3 +99,15 @@ def test_a_link_that_the_user_gives_is_followed(root: Path, planted: Path) -> No
         watch.send_signal(signal.SIGTERM)
         assert watch.stdout.read() == b""
     assert watch.returncode == 0
+
+
+def test_the_folder_of_all_executions_may_be_the_user_s_own_link(root: Path, tmp_path: Path) -> None:
+    """watch.13: `exec` on another filesystem"""
+    (tmp_path / "scratch").mkdir()
+    (root / "exec").symlink_to(tmp_path / "scratch")
+    result = run(*run_line(root, "-attempt", "a"), "sh", "-c", TRAINING, env={"STEPS": "1"})
+    assert (result.status, published(root)) == (0, 1)
+    (tmp_path / "scratch/b").symlink_to(tmp_path / "scratch/a")
+    result = run(*run_line(root, "-attempt", "b"), "sh", "-c", TRAINING, env={"STEPS": "2"})
+    assert result.status == 1
+    assert result.messages[-1] == f"{LINKED}{root}/exec/b"

@@ -197,3 +197,4 @@ def test_what_the_user_wrote_leads_to_itself_and_is_trusted(fresh_root: FreshRoo
     assert store.real_path(b"run/1") == b"run/1"
     assert store.owner_is_trusted(b"run/1", b"run")
     assert store.owner_is_trusted(b"run/2", b"run")
+    assert not any(map(store.is_link, (b"run", b"run/1", b"run/1/a", b"run/2")))

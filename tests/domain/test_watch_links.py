@@ -14,39 +14,42 @@ from tests.support.fakes import FakeReport, FakeStore
 SAVES = b"exec/a"
 
 
-class LinkedStore(FakeStore):
-    """A store in which the saves' folder is behind a link, or is not there."""
-
-    leads_to: bytes | None = SAVES
-
-    def real_path(self, path: bytes) -> bytes | None:
-        return self.leads_to if path == SAVES else path
+def watching(store: FakeStore, *, links: bool = False) -> Watcher:
+    return Watcher(store, FakeReport(), PosixRoot(b"/ckpt"), FRAMEWORKS["hf"], SAVES, 3, links=links)
 
 
-@pytest.mark.parametrize("leads_to", [b"elsewhere", None])
-def test_a_link_to_the_saves_ends_a_watch_unless_the_user_gave_it(leads_to: bytes | None) -> None:
-    """watch.13: inside the root and outside, at the start and at each scan"""
-    store = LinkedStore()
+@pytest.fixture
+def store() -> FakeStore:
+    store = FakeStore()
     store.files[SAVES + b"/checkpoint-1/trainer_state.json"] = b'{"global_step": 1}'
-    own, given = (
-        Watcher(store, FakeReport(), PosixRoot(b"/ckpt"), FRAMEWORKS["hf"], SAVES, 3, links=links)
-        for links in (False, True)
-    )
-    own.begin()
-    store.leads_to = leads_to
-    for act in (own.begin, own.scan):
+    return store
+
+
+def test_a_link_to_the_saves_ends_a_watch_at_its_start_and_at_each_scan(store: FakeStore) -> None:
+    """watch.13"""
+    watch = watching(store)
+    watch.begin()
+    store.links.add(SAVES)
+    for act in (watch.begin, watch.scan):
         with pytest.raises(ConfigError, match=r"symbolic link .*: /ckpt/exec/a$"):
             act()
     assert store.names[Namespace.PUB] == set()
-    given.begin()
-    given.scan()
-    assert len(store.names[Namespace.PUB]) == 1
 
 
-def test_saves_that_are_not_there_yet_are_not_behind_a_link() -> None:
-    """watch.1, watch.13"""
-    store = LinkedStore()
-    store.leads_to = None
-    watch = Watcher(store, FakeReport(), PosixRoot(b"/ckpt"), FRAMEWORKS["hf"], SAVES, 3, links=False)
+def test_a_link_that_the_user_gave_is_followed(store: FakeStore) -> None:
+    """watch.13"""
+    store.links |= {b"exec", SAVES}
+    watch = watching(store, links=True)
     watch.begin()
-    assert watch.scan().saves == 0
+    assert watch.scan().saves == 1
+
+
+def test_the_folder_of_all_executions_may_be_a_link_of_a_trusted_owner(store: FakeStore) -> None:
+    """watch.13: `exec` on another filesystem"""
+    store.links.add(b"exec")
+    watch = watching(store)
+    watch.begin()
+    assert watch.scan().saves == 1
+    store.foreign.add(b"exec")
+    with pytest.raises(ConfigError, match=r"symbolic link .*: /ckpt/exec$"):
+        watch.scan()

@@ -111,6 +111,9 @@ class FakeStore:
     def real_path(self, path: bytes) -> bytes | None:
         return path
 
+    def is_link(self, path: bytes) -> bool:
+        return path in self.links
+
     def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:
         return path not in self.foreign
 

@@ -101,6 +101,9 @@ class FaultyStore:
     def real_path(self, path: bytes) -> bytes | None:
         return self._do(self._next(), lambda: self._inner.real_path(path))
 
+    def is_link(self, path: bytes) -> bool:
+        return self._do(self._next(), lambda: self._inner.is_link(path))
+
     def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:
         return self._do(self._next(), lambda: self._inner.owner_is_trusted(path, reference))
 

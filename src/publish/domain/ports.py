@@ -179,6 +179,9 @@ class Store(Protocol):
     def real_path(self, path: bytes) -> bytes | None:
         """Where `path` leads below the root, symbolic links resolved; None: outside the root, or nowhere."""
 
+    def is_link(self, path: bytes) -> bool:
+        """Whether `path` itself is a symbolic link. False if nothing is there, and in a store without links."""
+
     def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:
         """Whether `path` belongs to the user running, to root or to the owner of `reference`.
 

@@ -188,6 +188,10 @@ class RetryingStore:
         """`Store.real_path`, retried."""
         return self.retry(f"look for {to_text(path)}", lambda: self._store.real_path(path))
 
+    def is_link(self, path: bytes) -> bool:
+        """`Store.is_link`, retried."""
+        return self.retry(f"look for {to_text(path)}", lambda: self._store.is_link(path))
+
     def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:
         """`Store.owner_is_trusted`, retried."""
         return self.retry(f"look for {to_text(path)}", lambda: self._store.owner_is_trusted(path, reference))

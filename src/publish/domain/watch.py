@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from publish.domain.candidate import Candidate, Completeness, find
-from publish.domain.entry import Entry, join, to_text
+from publish.domain.entry import EXECUTIONS, Entry, join, to_text
 from publish.domain.errors import ConfigError, FormatError, NotDurable
 from publish.domain.layout import Framework, Save
 from publish.domain.light_typing import NamedTuple
@@ -45,16 +45,17 @@ def check_saves_folder(store: Store, framework: Framework, folder: bytes) -> Non
 def check_execution_folder(store: Store, root: Root, folder: bytes) -> None:
     """Raises ConfigError if a symbolic link leads to the folder where an execution saves (watch.13).
 
-    The training makes a folder there, not a link. Another user who may write to `exec/` could lead the watch to saves
-    of their own. The folder need not exist. On S3 no request is sent.
+    Another user who may write to `exec/` could lead the watch to saves of their own. `exec` itself may be a link, to
+    another filesystem perhaps, that belongs to the user running, to root or to the owner of the root.
     """
-    real = store.real_path(folder)
-    if real == folder or (real is None and not store.exists(folder)):
-        return
-    raise ConfigError(
-        "the folder of this execution is reached through a symbolic link (if that is meant, start publish watch with "
-        f"SAVES): {to_text(root.render(folder))}"
-    )
+    names = folder.split(b"/")
+    for depth in range(1, len(names) + 1):
+        path = b"/".join(names[:depth])
+        if store.is_link(path) and not (path == EXECUTIONS and store.owner_is_trusted(path, b"")):
+            raise ConfigError(
+                "the folder of this execution is reached through a symbolic link (if that is meant, start publish "
+                f"watch with SAVES): {to_text(root.render(path))}"
+            )
 
 
 class Watcher:

@@ -96,6 +96,11 @@ class Saves:
                 return None
             raise
 
+    def is_link(self, path: bytes) -> bool:
+        """Whether `path` itself is a symbolic link."""
+        status = self.status(path)
+        return status is not None and stat.S_ISLNK(status.st_mode)
+
     def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:
         """Whether `path` belongs to the user running, to root or to the owner of `reference`."""
         status = self.status(path)

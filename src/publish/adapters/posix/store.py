@@ -143,6 +143,11 @@ class PosixStore:
         with self._translate_errors("look at", path):
             return self._saves.real_path(path)
 
+    def is_link(self, path: bytes) -> bool:
+        """lstat(2)."""
+        with self._translate_errors("look at", path):
+            return self._saves.is_link(path)
+
     def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:
         """lstat(2) of `path`, stat(2) of `reference`."""
         with self._translate_errors("look at", path):

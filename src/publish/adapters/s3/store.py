@@ -157,6 +157,10 @@ class S3Store:
         """The path itself: S3 has no links."""
         return path
 
+    def is_link(self, path: bytes) -> bool:  # noqa: ARG002  (as the port has it)
+        """False: S3 has no links."""
+        return False
+
     def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:  # noqa: ARG002  (objects belong to the bucket)
         """True: the bucket's policy says who may write to it."""
         return True
