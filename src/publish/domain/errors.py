@@ -5,6 +5,7 @@ PublishError
   ConfigError            stop: what the user named cannot be used (a root, a save, a record that contradicts a flag)
   FormatError            stop: a name or a file breaks its format
   TimedOut               stop: -timeout ran out; a write under way may have happened
+  CannotStartThread      stop: nothing was done; it may succeed later
   CredentialsError       stop: -creds, or what a source returned, is invalid
     SourceUnavailable    try the next source
   StoreFault             the store did not do what it was asked
@@ -47,6 +48,10 @@ class FormatError(PublishError):
 
 class TimedOut(PublishError):
     """`-timeout` ran out. A write under way may have happened."""
+
+
+class CannotStartThread(PublishError):
+    """The system gives this process no further thread now. Nothing was done."""
 
 
 class CredentialsError(PublishError):
