@@ -70,6 +70,7 @@ CALLS: dict[str, Callable[[PosixStore], object]] = {
     "remove entries": lambda store: store.remove_entries(Namespace.PUB, [ENTRY.name]),
     "sync entries": lambda store: store.sync_entries(Namespace.PUB, [ENTRY.name]),
     "sync a save": lambda store: store.sync_save(b"exec/a/1"),
+    "resolve links": lambda store: store.real_path(b"exec/a/1"),
     "remove a save": lambda store: store.remove_tree(b"run/2", MARKERS),
 }
 
@@ -107,6 +108,21 @@ def test_a_watch_notices_that_another_root_has_taken_the_path(root: Path) -> Non
             call(b"exec/a", None)
     with pytest.raises(ConfigError, match="root was replaced"):
         store.list_entries(Namespace.PUB, None)
+
+
+def test_where_a_link_leads_is_not_looked_up_in_another_root(root: Path) -> None:
+    """root.4, alias.1: what an entry's link protects would look free."""
+    fill(root, "run/2/x")
+    (root / "run/last").symlink_to("2")
+    store = open_store(root)
+    assert store.real_path(b"run/last") == b"run/2"
+    root.rename(root.parent / "aside")
+    with pytest.raises(ConfigError, match="root is not there"):
+        store.real_path(b"run/last")
+    fill(root.parent, "other/run/last")
+    root.symlink_to("other")
+    with pytest.raises(ConfigError, match="root was replaced"):
+        store.real_path(b"run/last")
 
 
 def test_a_root_that_is_swapped_half_way_loses_nothing_to_the_other(root: Path) -> None:

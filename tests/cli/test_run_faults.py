@@ -107,11 +107,11 @@ def until_it_says(process: subprocess.Popen[bytes], text: bytes) -> bytes:
 
 def test_a_scan_that_times_out_does_not_stop_the_training(moto: S3Server, tmp_path: Path) -> None:
     """run.5, s3.11: what it missed is published once the store answers again"""
-    with job_on(moto, tmp_path) as job, job.run("read line; echo on", "-timeout", "5s") as process:
+    with job_on(moto, tmp_path) as job, job.run("read line; echo on", "-timeout", "3s") as process:
         job.save(1)
         until_it_says(process, b"(epoch 1, step 1, ")
         job.wire.spoil_all("GET", silence)
-        until_it_says(process, b"out of time (-timeout 5s)")
+        until_it_says(process, b"out of time (-timeout 3s)")
         assert until_it_says(process, b"publish: run: ") == b"publish: run: a scan failed, trying again\n"
         job.save(2)
         job.wire.heal()

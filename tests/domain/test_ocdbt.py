@@ -54,7 +54,7 @@ def test_a_manifest_with_one_bit_flipped_is_broken(body: bytes, data: st.DataObj
     [
         (b"", "cut off: 0 bytes"),
         (bytes(40), "not the manifest of an OCDBT database"),
-        (manifest_of(b"body")[:-1], "19 bytes, and it speaks of 20"),
+        (manifest_of(b"body")[:-1], "19 bytes, but its header says 20"),
         (manifest_of(b"body")[:-4] + bytes(4), "its checksum is not that of its content"),
     ],
 )

@@ -132,10 +132,10 @@ def test_the_timeout_is_wall_clock_time(fault: Fault, verb: str, job: S3Job) -> 
     job.save(7)
     job.record(6)
     job.wire.spoil_all("PUT" if verb == "publish" else "GET", fault)
-    result = job.publish(7, "-timeout", "6s") if verb == "publish" else job.run("resolve", "-timeout", "6s")
+    result = job.publish(7, "-timeout", "3s") if verb == "publish" else job.run("resolve", "-timeout", "3s")
     assert (result.status, result.out) == (1, b"")
     step = f"create pub/{job.entry(7)}" if verb == "publish" else "list pub/"
-    assert result.notes == [f"store: {step}: out of time (-timeout 6s)"]
+    assert result.notes == [f"store: {step}: out of time (-timeout 3s)"]
 
 
 BROKEN = {

@@ -74,7 +74,7 @@ class World(NamedTuple):
     def of(cls, store: FakeStore) -> World:
         """The content of `store`."""
         return cls(
-            tuple(frozenset(store.areas[one]) for one in Namespace),
+            tuple(frozenset(store.names[one]) for one in Namespace),
             frozenset(store.files.items()),
             frozenset((name, content) for name, content in store.records.items() if content),
         )
@@ -83,7 +83,7 @@ class World(NamedTuple):
         """A store with this content, free to be changed."""
         store = FakeStore()
         for namespace, names in zip(Namespace, self.names, strict=True):
-            store.areas[namespace] = set(names)
+            store.names[namespace] = set(names)
         store.files = dict(self.files)
         store.records = dict(self.records)
         return store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from publish.cli import backends
 from publish.cli.goflag import Flag, path
 from publish.cli.verbs.common import ATTEMPT, EPOCH, Invocation, attempt_name
-from publish.domain.begin import Wishes, begin, latest_of
+from publish.domain.begin import BeginOptions, begin, latest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def beginning(invocation: Invocation, *, verify: bool) -> Callable[[OpenRoot], E
     epoch, save = line.get(EPOCH), line.get(FROM)
 
     def begin_on(opened: OpenRoot) -> Execution:
-        wishes = Wishes(epoch, None if save is None else opened.locate_save(save))
-        return begin(opened.store, attempt, wishes, _whole_only(invocation, opened) if verify else latest_of)
+        options = BeginOptions(epoch, None if save is None else opened.locate_save(save))
+        return begin(opened.store, attempt, options, _whole_only(invocation, opened) if verify else latest_of)
 
     return begin_on
 

@@ -25,12 +25,12 @@ Choose = Callable[[Collection[Entry]], Entry | None]
 """The publication to resume from, of those in the log; raises ConfigError if none will do."""
 
 
-class Wishes(NamedTuple):
-    """What the caller asks for besides an answer."""
+class BeginOptions(NamedTuple):
+    """What the caller chooses itself; None: `begin` decides."""
 
     epoch: int | None = None
     save: bytes | None = None
-    """The path of the save to go back to; None: the latest publication."""
+    """The path of the published save to go back to."""
 
 
 def latest_of(log: Collection[Entry]) -> Entry | None:
@@ -38,23 +38,23 @@ def latest_of(log: Collection[Entry]) -> Entry | None:
     return max(log, default=None)
 
 
-def begin(store: Store, attempt: bytes, wishes: Wishes, choose: Choose = latest_of) -> Execution:
+def begin(store: Store, attempt: bytes, options: BeginOptions, choose: Choose = latest_of) -> Execution:
     """The same answer for every call with this attempt, whatever else happens at the same time (begin.5).
 
-    `choose` counts only in the call that decides for the attempt, and not where a save is wished for.
-    Raises ConfigError if a wish cannot be met, the save to resume from is gone or about to go, or the attempt's name
+    `choose` counts only in the call that decides for the attempt, and not if `options` names a save.
+    Raises ConfigError if an option cannot be met, the save to resume from is gone or about to go, or the attempt's name
     is so long that none of its saves could be published (layout.8).
     """
     check_publishable(store, Entry.of(0, 0, b"/".join((EXECUTIONS, attempt, _SHORTEST_SAVE))))
-    execution = recorded(store, attempt) or _decide(store, attempt, wishes, choose)
-    _check_wishes(execution, wishes)
+    execution = recorded(store, attempt) or _decide(store, attempt, options, choose)
+    _check_options(execution, options)
     _check_resumable(store, execution)
     return execution
 
 
-def _decide(store: Store, attempt: bytes, wishes: Wishes, choose: Choose) -> Execution:
+def _decide(store: Store, attempt: bytes, options: BeginOptions, choose: Choose) -> Execution:
     try:
-        proposed = _propose(store, attempt, wishes, choose)
+        proposed = _propose(store, attempt, options, choose)
         store.create(Namespace.BEGIN, attempt, proposed.record)
     except (AlreadyExists, ConfigError):
         # Another node was faster. Its execution may even have published and pruned since.
@@ -65,9 +65,9 @@ def _decide(store: Store, attempt: bytes, wishes: Wishes, choose: Choose) -> Exe
     return proposed
 
 
-def _propose(store: Store, attempt: bytes, wishes: Wishes, choose: Choose) -> Execution:
-    log, epoch = _claim(store, attempt, wishes.epoch)
-    resume = choose(log) if wishes.save is None else _publication_of(log, wishes.save)
+def _propose(store: Store, attempt: bytes, options: BeginOptions, choose: Choose) -> Execution:
+    log, epoch = _claim(store, attempt, options.epoch)
+    resume = choose(log) if options.save is None else _publication_of(log, options.save)
     if resume is not None and not store.save_exists(resume.path):
         raise SaveError("the save to resume from is gone (retract it, or go back to another with -from)", resume.path)
     return Execution(epoch, attempt, resume)
@@ -126,14 +126,14 @@ def _publication_of(log: Collection[Entry], save: bytes) -> Entry:
     return entry
 
 
-def _check_wishes(execution: Execution, wishes: Wishes) -> None:
-    """Raises ConfigError for a wish that contradicts what is on record."""
+def _check_options(execution: Execution, options: BeginOptions) -> None:
+    """Raises ConfigError for an option that contradicts the attempt's record."""
     resume = None if execution.resume is None else execution.resume.path
-    if wishes.epoch not in (None, execution.epoch):
-        raise _begun_already(f"with epoch {execution.epoch}, not {wishes.epoch}", execution)
-    if wishes.save not in (None, resume):
+    if options.epoch not in (None, execution.epoch):
+        raise _begun_already(f"with epoch {execution.epoch}, not {options.epoch}", execution)
+    if options.save not in (None, resume):
         was = "the start" if resume is None else to_text(resume)
-        raise _begun_already(f"from {was}, not {to_text(wishes.save or b'')}", execution)
+        raise _begun_already(f"from {was}, not {to_text(options.save or b'')}", execution)
 
 
 def _check_resumable(store: Store, execution: Execution) -> None:

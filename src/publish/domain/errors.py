@@ -26,12 +26,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from publish.domain.light_typing import TypeVar
+
+Fault = TypeVar("Fault", bound="PublishError")
+
 
 class PublishError(Exception):
     """The base class: the text is what the user reads after `publish: `."""
 
     more: Sequence[PublishError] = ()
     """Further faults of the same kind, found at the same time."""
+
+
+def first_with_rest(faults: Sequence[Fault]) -> Fault:
+    """The first of `faults`, which are of one kind, with the others as its `more`."""
+    first, *first.more = faults
+    return first
 
 
 class UsageError(PublishError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from publish.domain.entry import Entry, has_control_characters, to_text
-from publish.domain.errors import FormatError
+from publish.domain.errors import FormatError, first_with_rest
 from publish.domain.light_typing import TypeVar
 from publish.domain.ports import DatedName, DatedPage, Namespace, Page, SavedFile, Store
 
@@ -78,6 +78,4 @@ def parsed(namespace: Namespace, items: Iterable[Item], parse: Callable[[Item], 
         except FormatError as fault:
             unrecognised.append(str(fault))
     if unrecognised:
-        first, *more = (FormatError(f"{to_text(namespace.value)}/: {fault}") for fault in sorted(unrecognised))
-        first.more = more
-        raise first
+        raise first_with_rest([FormatError(f"{to_text(namespace.value)}/: {fault}") for fault in sorted(unrecognised)])

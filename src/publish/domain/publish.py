@@ -28,7 +28,7 @@ def publish_entry(store: Store, report: Report, entry: Entry) -> None:
     except AlreadyExists as taken:
         if taken.perhaps_ours:
             _check_not_removed(store, entry)
-        report.already(entry)
+        report.already_published(entry)
     else:
         _check_not_removed(store, entry)
         report.published(entry)

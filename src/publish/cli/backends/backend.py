@@ -1,4 +1,4 @@
-"""What a kind of checkpoint root gives the verbs: how it is recognised, and the opened root."""
+"""A kind of checkpoint root: how `-checkpoint` names it, and what it opens for the verbs."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class OpenRoot:
 
 
 class Prepared:
-    """A root whose text and credential list are right, but to which no request was sent yet."""
+    """A root whose value and credential list are valid, but to which no request has been sent."""
 
     def __init__(self, deadline: Deadline, open_root: Callable[[], OpenRoot]) -> None:
         """`open_root` raises PublishError; it may only be called under the deadline."""

@@ -101,7 +101,7 @@ def _open(
         retrying,
         Reporter(output, root, invocation.verb.name),
         _in_parallel,
-        lambda path: root.locate(path, b"/", lambda _: False),
+        root.locate,
         probe_store,
         dumps,
     )

@@ -23,7 +23,7 @@ from publish.cli.verbs.common import (
     Invocation,
     Verb,
 )
-from publish.cli.watch_options import INTERVAL, KEEP, SCAN_TIMEOUT, WatchOptions, execution_folder
+from publish.cli.watch_options import INTERVAL, KEEP, SCAN_TIMEOUT, WatchOptions
 from publish.domain.entry import has_control_characters, to_text
 from publish.domain.errors import NotDurable, PublishError, UsageError
 from publish.domain.executions import check_not_published
@@ -79,7 +79,7 @@ def run(invocation: Invocation) -> int:
     watching = None
     if line[NODE] == 0:
         prepared.deadline.run(lambda: check_not_published(opened.store, execution))
-        watching = watch.on(opened, prepared.deadline, execution_folder(opened, folder), execution.epoch, _HINT)
+        watching = watch.on(opened, prepared.deadline, folder, execution.epoch, _HINT)
     try:
         supervisor = opened.start(lambda: Supervisor(command, env))
     except CannotStart as refusal:
