@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from publish.domain.entry import EXECUTIONS, Entry, validate_save_path
+from publish.domain.entry import EXECUTIONS, Entry, to_text, validate_save_path
 from publish.domain.errors import AlreadyExists, ConfigError, SaveError
 from publish.domain.listing import entries
 from publish.domain.ports import Namespace, Store
@@ -54,14 +54,14 @@ def _check_not_removed(store: Store, entry: Entry) -> None:
 
 
 def check_publishable(store: Store, entry: Entry) -> None:
-    """Raises SaveError for a save that cannot be published, before anything is written."""
+    """Raises ConfigError for a save that cannot be published, before anything is written."""
     validate_save_path(entry.path)
     if entry.path == EXECUTIONS:
         raise SaveError("this folder holds the saves of every execution and is not a save", entry.path)
     try:
         store.check_name_length(entry.name)
     except ConfigError as error:
-        raise SaveError(str(error), entry.path) from error
+        raise ConfigError(f"{error}: {to_text(entry.path)}") from error
 
 
 def publish_save(store: Store, report: Report, entry: Entry, *, sync: bool = True) -> None:

@@ -101,13 +101,9 @@ class WatchNotes:
             self._report.note(_joined(why, self._advice))
         if scan.incomplete:
             hint = self._recogniser.other_framework([scan.incomplete[-1].save.path])
-<<<<<<< HEAD
-            self._report.note("; ".join([self._describe(scan.incomplete), *([hint] if hint else [])]))
+            self._report.note(_joined(self._describe(scan.incomplete), hint))
         if scan.saves:
             self._note_neglected()
-=======
-            self._report.note(_joined(self._describe(scan.incomplete), hint))
->>>>>>> main
 
     def failed(self, published: int) -> None:
         """An error, which is printed next, ends the watch."""
