@@ -78,8 +78,8 @@ def run() -> None:
 def _restore_signals() -> None:
     """SIGINT and SIGTERM end the process as a shell expects: 130 and 143, without a traceback.
 
-    One that the parent ignores stays ignored: shells start the background jobs of a script so. One that it has
-    blocked, perhaps for a moment of its own, is heard.
+    A signal that the parent ignores stays ignored: shells start the background jobs of a script so. A blocked one is
+    unblocked, because the parent may have blocked it only while it started this process.
     """
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     if os.getpid() == 1:
@@ -89,7 +89,7 @@ def _restore_signals() -> None:
 
 
 def _reserve_std_fds() -> None:
-    """Puts something that takes no writes where a standard stream is closed.
+    """Opens /dev/null read-only in place of each standard stream that is closed.
 
     Else the next file that is opened, an entry even, would get its number and the answers (cli.7).
     """

@@ -21,11 +21,12 @@ from publish.domain.errors import (
 )
 from publish.domain.ports import Namespace
 from publish.domain.root import S3Root
-from tests.support.fault_proxy import (
-    Exchange,
-    Fault,
-    Reply,
-    Wire,
+from tests.support.fault_proxy import Exchange, Fault, Reply, Wire
+from tests.support.moto_server import Moto
+from tests.support.s3_faults import NAME, every_call, filled_place, read, translate, write
+from tests.support.s3_roots import BUNDLE, Place
+from tests.support.servers import Key, credentials, free_ports
+from tests.support.wire_faults import (
     cut_in_headers,
     drips,
     lost_reply,
@@ -36,10 +37,6 @@ from tests.support.fault_proxy import (
     truncated,
     web_page,
 )
-from tests.support.moto_server import Moto
-from tests.support.s3_faults import NAME, every_call, filled_place, read, translate, write
-from tests.support.s3_roots import BUNDLE, Place
-from tests.support.servers import Key, credentials, free_ports
 
 SECRET = 'canary+secret/of&40=characters<and>"more"'
 
@@ -97,7 +94,7 @@ def test_a_failed_read_is_never_applied(
     status: int, code: str, kind: type[StoreFault], store: S3Store, wire: Wire
 ) -> None:
     """s3.8: what is a perhaps of a write is certain of a read."""
-    # Nobody races a read: a word for a lost race says that the store is busy, a bare status that it will not.
+    # A read is not in a race: the code of a lost race means a busy store, and the bare status a refusal.
     busy = NotApplied if code else PermanentFault
     expected = {OutcomeUnknown: NotApplied, Conflict: busy, AlreadyExists: PermanentFault}.get(kind, kind)
     assert type(translate(wire, says(status, code), read(store))) is expected

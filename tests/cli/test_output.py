@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pty
+import sys
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -100,6 +102,17 @@ def test_a_log_line_is_one_printable_line() -> None:
     assert len(escape(controls).decode().splitlines()) == 1
     assert escape(controls).decode().isprintable()
     assert escape("a\nb\tc\r\x1b\x7f\x9b") == rb"a\nb\tc\r\x1b\x7f\x9b"
+
+
+def test_what_turns_text_or_is_not_shown_is_escaped() -> None:
+    """cli.5: every character that Unicode calls a format character, and letters that have no picture."""
+    formats = [char for char in map(chr, range(sys.maxunicode)) if unicodedata.category(char) == "Cf"]
+    # These show: signs around the digits of some scripts, and those that join hieroglyphs.
+    shown = {*map(chr, (*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD))}
+    shown |= {*map(chr, range(0x13430, 0x13456))}
+    for char in [*formats, "\u115f", "\u3164", "\uffa0", "\ufe0f", "\u034f", "\U000e0100"]:
+        assert escape(char).isascii() != (char in shown), hex(ord(char))
+    assert escape("a\u202eb\u200bc\xad\U000e0041") == rb"a\u202eb\u200bc\xad\U000e0041"
 
 
 def test_a_log_line_keeps_bytes_that_are_not_utf_8() -> None:

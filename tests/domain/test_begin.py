@@ -113,8 +113,22 @@ def test_an_epoch_that_this_attempt_claimed_before_it_was_killed_is_used(store: 
 def test_no_epoch_is_left_above_the_greatest(store: FakeStore) -> None:
     """begin.2"""
     publish(store, MAX_UINT64, 1)
-    with pytest.raises(ConfigError, match="there is no epoch above"):
+    with pytest.raises(
+        ConfigError, match=r"there is no epoch above .*\(.*retract .*\.publish/epoch/\): 18446744073709551615$"
+    ):
         begin(store, b"a", BeginOptions())
+
+
+@pytest.mark.parametrize("attempt", [b"a", b"b"])
+def test_nothing_resumes_from_a_save_whose_path_has_control_characters(store: FakeStore, attempt: bytes) -> None:
+    """layout.8: `resolve` fails on it, too; the record of attempt b names it."""
+    entry = Entry.of(1, 2, b"run/2\x1b[2J")
+    store.files[entry.path] = b""
+    store.create(Namespace.PUB, entry.name)
+    store.create(Namespace.BEGIN, b"b", Execution(1, b"b", entry).record)
+    with pytest.raises(FormatError, match="control characters"):
+        begin(store, attempt, BeginOptions())
+    assert store.names[Namespace.EPOCH] == set()
 
 
 def test_going_back_resumes_from_an_earlier_publication(store: FakeStore) -> None:

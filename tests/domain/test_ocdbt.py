@@ -58,5 +58,5 @@ def test_a_manifest_with_one_bit_flipped_is_broken(body: bytes, data: st.DataObj
         (manifest_of(b"body")[:-4] + bytes(4), "its checksum is not that of its content"),
     ],
 )
-def test_what_is_wrong_is_said(manifest: bytes, why: str) -> None:
+def test_the_fault_is_named(manifest: bytes, why: str) -> None:
     assert ocdbt.fault(manifest) == why

@@ -111,12 +111,12 @@ def test_saves_that_never_appeared_are_said_with_what_is_beside_them() -> None:
     assert told.end() == ["/ckpt/exec/a never appeared; /ckpt/exec holds try-1"]
 
 
-def test_an_empty_parent_is_said() -> None:
+def test_an_empty_parent_is_named() -> None:
     """watch.8"""
     assert Told().end() == ["/ckpt/exec/a never appeared; /ckpt is empty"]
 
 
-def test_the_nearest_folder_that_exists_is_said() -> None:
+def test_the_nearest_folder_that_exists_is_named() -> None:
     """watch.8: a wrong -checkpoint."""
     told = Told()
     told.store.files[b"other/checkpoint-5/x"] = b""

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.install
 
 @pytest.fixture(scope="module")
 def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """In a folder that nobody may write to."""
+    """In a folder that is not writable."""
     folder = tmp_path_factory.mktemp("pyz")
     file = build(folder / "publish.pyz")
     folder.chmod(0o555)

@@ -13,8 +13,9 @@ from publish.domain.errors import ConfigError
 from publish.domain.executions import Execution, recorded
 from publish.domain.ports import Namespace, Store
 from publish.domain.publish import publish_save
-from tests.model.explorer import Check, Program, View, World
+from tests.model.explorer import Check, Program, View
 from tests.model.scopes import is_whole, rules, save_path
+from tests.model.states import World
 from tests.support.fakes import FakeReport
 from tests.support.retrying import retrying
 

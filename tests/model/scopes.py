@@ -19,7 +19,8 @@ from publish.domain.retention import Policy
 from publish.domain.retract import retract, retract_and_delete
 from publish.domain.root import PosixRoot
 from publish.domain.watch import Watcher
-from tests.model.explorer import Check, Program, View, World
+from tests.model.explorer import Check, Program, View
+from tests.model.states import World
 from tests.support.fakes import FakeReport, FakeStore
 from tests.support.retrying import retrying
 

@@ -15,8 +15,9 @@ from publish.domain.ports import Store
 from publish.domain.prune import Guards, prune
 from publish.domain.retention import Policy
 from tests.model.executions import beginning, execution_rules
-from tests.model.explorer import CounterExample, Explorer, Program, World
+from tests.model.explorer import CounterExample, Explorer, Program
 from tests.model.scopes import pruning, publishing, root_with, save_path
+from tests.model.states import World
 from tests.support.fakes import FakeReport
 from tests.support.retrying import retrying
 

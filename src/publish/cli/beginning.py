@@ -17,20 +17,8 @@ if TYPE_CHECKING:
     from publish.domain.root import Root
 
 FROM = Flag("from", path, "SAVE", "resume from this publication, to go back; default: the latest")
-OWN_EPOCH = Flag(
-    EPOCH.name,
-    EPOCH.parse,
-    EPOCH.metavar,
-    f"this execution's epoch; default: ${EPOCH.variable}, else one above every earlier one",
-    variable=EPOCH.variable,
-)
-OWN_ATTEMPT = Flag(
-    ATTEMPT.name,
-    ATTEMPT.parse,
-    ATTEMPT.metavar,
-    f"this execution's name; default: ${ATTEMPT.variable}, else a fresh name",
-    variable=ATTEMPT.variable,
-)
+OWN_EPOCH = EPOCH.described_as(f"this execution's epoch; default: ${EPOCH.variable}, else one above every earlier one")
+OWN_ATTEMPT = ATTEMPT.described_as(f"this execution's name; default: ${ATTEMPT.variable}, else a fresh name")
 
 
 def beginning(invocation: Invocation, *, verify: bool) -> Callable[[OpenRoot], Execution]:

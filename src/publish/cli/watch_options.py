@@ -24,15 +24,7 @@ if TYPE_CHECKING:
     from publish.cli.deadline import Deadline
 
 INTERVAL = Flag("interval", duration, "DURATION", "how long to wait between two scans", default="10s")
-SCAN_TIMEOUT = Flag(
-    TIMEOUT.name,
-    duration,
-    TIMEOUT.metavar,
-    "how long one scan may take on an S3 root, or the final scan on a directory",
-    default=TIMEOUT.default,
-)
-
-
+SCAN_TIMEOUT = TIMEOUT.described_as("how long one scan may take on an S3 root, or the final scan on a directory")
 KEEP = Flag(
     "keep",
     positive,

@@ -14,7 +14,7 @@ from publish.domain.entry import EXECUTIONS, MAX_UINT64, Entry, to_text
 from publish.domain.errors import AlreadyExists, ConfigError, SaveError
 from publish.domain.executions import Execution, claimant, claimed_epochs, epoch_name, recorded
 from publish.domain.light_typing import NamedTuple
-from publish.domain.listing import entries
+from publish.domain.listing import entries, printable_log
 from publish.domain.ports import Namespace, Store
 from publish.domain.publish import check_publishable
 
@@ -76,14 +76,14 @@ def _propose(store: Store, attempt: bytes, options: BeginOptions, choose: Choose
 def _claim(store: Store, attempt: bytes, asked: int | None) -> tuple[set[Entry], int]:
     """Claims an epoch above all others; returns the log as it was after that, and the epoch."""
     claimed = max(claimed_epochs(store), default=_NO_EPOCH)
-    published = _highest(set(entries(store, Namespace.PUB)))
+    published = _highest(printable_log(store))
     while True:
         if asked is None:
             epoch = _claim_above(store, attempt, max(claimed, published, _FIRST_EPOCH - 1))
         else:
             epoch = _claim_asked(store, attempt, asked, max(claimed - 1, published))
         # Read again: what was published before the epoch was claimed must be seen.
-        log = set(entries(store, Namespace.PUB))
+        log = set(printable_log(store))
         published = _highest(log)
         if epoch > published:
             return log, epoch
@@ -94,7 +94,10 @@ def _claim_above(store: Store, attempt: bytes, highest: int) -> int:
     for epoch in range(highest + 1, MAX_UINT64 + 1):
         if _try_claim(store, attempt, epoch):
             return epoch
-    raise ConfigError(f"there is no epoch above that of an earlier execution: {highest}")
+    raise ConfigError(
+        "there is no epoch above the highest one in use (if that one is a mistake, retract the publications that have "
+        f"it and remove its record in .publish/epoch/): {highest}"
+    )
 
 
 def _claim_asked(store: Store, attempt: bytes, asked: int, highest: int) -> int:

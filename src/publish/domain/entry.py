@@ -20,7 +20,9 @@ _INVALID_SEGMENTS = (b"", b".", b"..")
 RESERVED = (b"pub", b".publish")
 # Where each execution has a folder of its own.
 EXECUTIONS = b"exec"
+# C0 and DEL; and those of C1, which terminals act on too, in UTF-8 (ECMA-48, RFC 3629).
 _CONTROL_CHARACTERS = bytes((*range(0x20), 0x7F))
+_C1_LEAD, _C1 = b"\xc2", tuple(b"\xc2%c" % code for code in range(0x80, 0xA0))
 
 
 class Entry(NamedTuple):
@@ -84,7 +86,9 @@ def to_text(text: bytes) -> str:
 
 def has_control_characters(path: bytes) -> bool:
     """Whether a path cannot be printed on one line as it is."""
-    return len(path.translate(None, _CONTROL_CHARACTERS)) != len(path)
+    if len(path.translate(None, _CONTROL_CHARACTERS)) != len(path):
+        return True
+    return _C1_LEAD in path and any(character in path for character in _C1)
 
 
 def validate_save_path(path: bytes) -> None:

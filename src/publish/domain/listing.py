@@ -52,7 +52,7 @@ def _each_once(
 
 
 def printable_log(store: Store) -> list[Entry]:
-    """Every entry of `pub/`, for verbs that print paths to stdout as they are.
+    """Every entry of `pub/`, for verbs that print paths to stdout as they are or give them to a program.
 
     Raises FormatError also for an entry that another program wrote for a path with control characters: a line of it
     would read as another path, or drive a terminal (layout.8).

@@ -49,7 +49,7 @@ def prune_dry_run(
 
 
 class _Decision(NamedTuple):
-    """The log and the removal records as they were read, and the log in three."""
+    """The log and the removal records as they were read, and the log divided in three."""
 
     log: set[Entry]
     recorded: set[Entry]

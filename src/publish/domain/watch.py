@@ -191,11 +191,13 @@ class Watcher:
         """
         path = candidate.save.path
         paths = [path, *(path + b"/" + marker for layout in candidate.layouts for marker in layout.markers)]
-        foreign = [one for one in paths if not self._store.owner_is_trusted(one, self._saves)]
-        if foreign and path not in self._distrusted:
+        untrusted = [one for one in paths if not self._store.owner_is_trusted(one, self._saves)]
+        if untrusted and path not in self._distrusted:
             self._distrusted.add(path)
-            self._report.note(f"skipping a save that belongs to another user: {to_text(self._root.render(foreign[0]))}")
-        return not foreign
+            self._report.note(
+                f"skipping a save that belongs to another user: {to_text(self._root.render(untrusted[0]))}"
+            )
+        return not untrusted
 
     def _publish(self, entry: Entry) -> None:
         try:
@@ -215,7 +217,7 @@ class Watcher:
         layout, reason = self._examine(candidate)
         if layout is None:
             self._settling.forget(candidate.save)
-        elif layout.settle and not self._settling.look_again(candidate.save):
+        elif layout.settle and not self._settling.observe(candidate.save):
             return SETTLING
         return reason or self._find_flaw(candidate.save.path)
 

@@ -33,17 +33,17 @@ class Entries:
     def names(self, namespace: bytes) -> list[bytes]:
         """One scan; a name that goes away meanwhile may be missing."""
         with open_for_reading(self._root, namespace) as directory:
-            if directory is None:
-                return []
-            self._listed[namespace] = identity(os.fstat(directory))
-            with os.scandir(directory) as scan:
-                return [name for entry in scan for name in self._counted(namespace, entry, directory)]
+            return [] if directory is None else self._names_in(namespace, directory)
 
     def times(self, namespace: bytes) -> list[tuple[bytes, float]]:
         """As `names`, each with its modification time in seconds."""
-        names = self.names(namespace)
         with open_for_reading(self._root, namespace) as directory:
-            return [] if directory is None else list(_times(directory, names))
+            return [] if directory is None else list(_times(directory, self._names_in(namespace, directory)))
+
+    def _names_in(self, namespace: bytes, directory: int) -> list[bytes]:
+        self._listed[namespace] = identity(os.fstat(directory))
+        with os.scandir(directory) as scan:
+            return [name for entry in scan for name in self._counted(namespace, entry, directory)]
 
     def create(self, namespace: bytes, name: bytes, content: bytes) -> None:
         """Makes `name` with its content, or raises AlreadyExists; durable either way."""
@@ -146,11 +146,11 @@ class Entries:
 
     def _not_regular(self, namespace: bytes, name: bytes) -> FormatError:
         path = self._root.absolute(os.path.join(namespace, name))
-        return FormatError(f"not a regular file, so not an entry: {to_text(path)}")
+        return FormatError(f"not a regular file (move it out of the folder): {to_text(path)}")
 
 
 def _times(directory: int, names: Iterable[bytes]) -> Iterator[tuple[bytes, float]]:
     for name in names:
-        # One that a prune removes meanwhile is in the log no more.
+        # One that a prune removes meanwhile is no longer in the log.
         with suppress(FileNotFoundError):
             yield name, os.lstat(name, dir_fd=directory).st_mtime
