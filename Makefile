@@ -82,7 +82,7 @@ test-install: .venv/.ready
 	$(PYTEST) -m install
 
 # What differs between versions of the libraries shows in the adapters and in how a program speaks on the wire.
-LIBRARY_TESTS := tests/adapters tests/contract tests/integration/test_s3_wire.py
+LIBRARY_TESTS := tests/adapters tests/contract tests/integration/test_s3_wire.py tests/integration/test_s3_schedules.py
 test-floors: .venv-floors/.ready
 	.venv-floors/bin/python -m pytest $(LIBRARY_TESTS) $(PYTEST_ARGS)
 

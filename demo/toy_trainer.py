@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--saves", type=Path, required=True, help="the folder that saves go to")
     parser.add_argument("--resume", default="", help="the save to go on from; empty: from step 0")
     parser.add_argument("--until", type=int, required=True, help="the last step")
-    parser.add_argument("--every", type=int, default=10, help="save every so many steps, and at the last")
+    parser.add_argument("--every", type=int, default=10, help="save every N steps, and at the last")
     parser.add_argument("--pace", type=float, default=0.01, help="seconds a step takes")
     wanted = parser.parse_args()
     # Stand still for ever in the middle of this step's save.
@@ -84,7 +84,7 @@ def load(framework: str, folder: Path) -> tuple[int, list[int]]:
 
 
 def safetensors_header(size: int) -> bytes:
-    """Of a file that holds one tensor of so many bytes (the length of the rest, then JSON)."""
+    """The header of a file that holds one tensor of `size` bytes (the length of the rest, then JSON)."""
     tensor = {"weights": {"dtype": "U64", "shape": [size // 8], "data_offsets": [0, size]}}
     header = json.dumps(tensor).encode()
     return len(header).to_bytes(8, "little") + header

@@ -23,25 +23,16 @@ MOMENT = (1980, 1, 1, 0, 0, 0)
 # Isolated (-I): Python looks neither at PYTHON* variables nor into the working directory. `env -S` splits the words.
 SHEBANG = b"#!/usr/bin/env -S python3 -I\n"
 
-# `python3 publish.pyz` does not read the first line, and Python then imports from where PYTHONPATH says, which an empty
-# element makes the working directory. `os` is loaded by then; import nothing else before `sys.path` is cleared.
+# `python3 publish.pyz` does not read the first line, and Python then imports from where PYTHONPATH says. `publish`
+# clears `sys.path` before it imports anything, and comes from this file, which must be first, by an absolute path.
 MAIN = '''\
 """Starts the program on the modules of this file and of Python's installation."""
 
 import os
 import sys
 
-library = os.path.dirname(os.__file__)
-archive = os.path.dirname(os.path.abspath(__file__))
-claimed = {os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep)}
-
-
-def installed(entry):
-    """Whether Python's installation put the element there: it is absolute, and PYTHONPATH does not name it."""
-    return os.path.isabs(entry) and (entry not in claimed or f"{entry}/".startswith(f"{library}/"))
-
-
-sys.path[:] = [archive, *(entry for entry in sys.path if entry != archive and installed(entry))]
+# Without the site module the path of this file is as it was given.
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from publish.__main__ import run
 

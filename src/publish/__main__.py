@@ -21,12 +21,29 @@ import sys
 # Only after this is anything else imported. Code comes from where publish is installed: not from the working directory,
 # nor from where PYTHONPATH says. Who calls `python -m publish` has let both in already, for what Python itself imports
 # at its start (env.3).
-sys.pycache_prefix = None  # PYTHONPYCACHEPREFIX: compiled code of anyone's making
-_GIVEN = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-_LIBRARY = os.path.dirname(os.__file__)
-sys.path[:] = [
-    path for path in sys.path if os.path.isabs(path) and (path not in _GIVEN or f"{path}/".startswith(f"{_LIBRARY}/"))
-]
+sys.pycache_prefix = None  # PYTHONPYCACHEPREFIX: code that another user may have compiled
+
+
+def _absolute(path: str) -> str:
+    """As `site` writes an element of PYTHONPATH to sys.path: an empty one is the working directory."""
+    try:
+        return os.path.abspath(path)
+    except OSError:  # the working directory was removed
+        return path
+
+
+def _is_installed(path: str) -> bool:
+    """Whether an element of sys.path is where publish or Python is installed."""
+    own, library = os.path.dirname(os.path.dirname(__file__)), os.path.dirname(os.__file__)
+    is_ours = path == own or f"{path}/".startswith(f"{library}/")
+    return is_ours or (os.path.isabs(path) and _absolute(path) not in _GIVEN)
+
+
+_PYTHONPATH = os.environ.get("PYTHONPATH")
+_GIVEN = {_absolute(path) for path in _PYTHONPATH.split(os.pathsep)} if _PYTHONPATH else set()
+if __name__ == "__main__":
+    _GIVEN.add(_absolute(""))  # `python -m` puts the working directory first
+sys.path[:] = filter(_is_installed, sys.path)
 
 import gc
 import warnings
@@ -61,8 +78,8 @@ def run() -> None:
 def _restore_signals() -> None:
     """SIGINT and SIGTERM end the process as a shell expects: 130 and 143, without a traceback.
 
-    One that the parent ignores stays ignored: shells start the background jobs of a script so. One that it has
-    blocked, perhaps for a moment of its own, is heard.
+    A signal that the parent ignores stays ignored: shells start the background jobs of a script so. A blocked one is
+    unblocked, because the parent may have blocked it only while it started this process.
     """
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     if os.getpid() == 1:
@@ -72,7 +89,7 @@ def _restore_signals() -> None:
 
 
 def _reserve_std_fds() -> None:
-    """Puts something that takes no writes where a standard stream is closed.
+    """Opens /dev/null read-only in place of each standard stream that is closed.
 
     Else the next file that is opened, an entry even, would get its number and the answers (cli.7).
     """

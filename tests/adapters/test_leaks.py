@@ -11,8 +11,9 @@ import pytest
 
 from tests.support.ca import CertificateAuthority
 from tests.support.fake_vault import FakeVault, drips
-from tests.support.fault_proxy import Wire, answers
+from tests.support.fault_proxy import Wire
 from tests.support.private_files import write_private_directory
+from tests.support.wire_faults import answers
 
 # What a process holds now, after a while for threads that are about to end.
 STATE = """

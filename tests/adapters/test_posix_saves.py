@@ -13,6 +13,7 @@ from publish.adapters.posix import PosixStore
 from publish.domain.errors import ConfigError, FormatError, NotApplied
 from publish.domain.ports import SavedFile
 from tests.support.directories import failing, fill, open_store
+from tests.support.ownership import give_to
 
 
 def test_links_among_the_save_folders_are_passed_over(root: Path) -> None:
@@ -23,7 +24,7 @@ def test_links_among_the_save_folders_are_passed_over(root: Path) -> None:
     assert open_store(root).list_directories(b"run", None).names == [b"checkpoint-1"]
 
 
-def test_the_saves_that_are_no_folder_are_an_error(root: Path) -> None:
+def test_a_saves_that_is_not_a_folder_is_an_error(root: Path) -> None:
     """watch.1."""
     fill(root, "run")
     with pytest.raises(ConfigError, match=r"not a directory: .*/run"):
@@ -31,7 +32,9 @@ def test_the_saves_that_are_no_folder_are_an_error(root: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("other"), os.mkfifo])
-def test_a_state_that_is_no_regular_file_is_a_fault_and_does_not_hang(root: Path, make: Callable[[Path], None]) -> None:
+def test_a_state_that_is_not_a_regular_file_is_a_fault_and_does_not_hang(
+    root: Path, make: Callable[[Path], None]
+) -> None:
     """watch.4."""
     fill(root, "other")
     make(root / "trainer_state.json")
@@ -49,7 +52,7 @@ def test_a_state_that_cannot_be_read_is_a_fault(root: Path, monkeypatch: pytest.
             store.read(b"trainer_state.json", 10)
 
 
-def test_a_metadata_that_is_no_regular_file_does_not_count(root: Path) -> None:
+def test_a_metadata_that_is_not_a_regular_file_does_not_count(root: Path) -> None:
     """watch.2."""
     fill(root, "other")
     (root / ".metadata").symlink_to("other")
@@ -245,11 +248,11 @@ def test_a_save_belongs_to_the_user_to_root_or_to_the_owner_of_the_saves(
     store = open_store(root)
     assert store.owner_is_trusted(b"exec/a/1", b"exec/a")
     assert store.owner_is_trusted(b"exec/a/missing", b"exec/a")
-    os.chown(root / "exec/a/1", 1000, -1)
+    give_to(monkeypatch, root / "exec/a/1", 1000)
     assert store.owner_is_trusted(b"exec/a/1", b"exec/a")
-    os.chown(root / "exec/a/1", 2000, -1)
+    give_to(monkeypatch, root / "exec/a/1", 2000)
     assert not store.owner_is_trusted(b"exec/a/1", b"exec/a")
-    os.chown(root / "exec/a", 2000, -1)
+    give_to(monkeypatch, root / "exec/a", 2000)
     assert store.owner_is_trusted(b"exec/a/1", b"exec/a")
-    os.chown(root / "exec/a/1/trainer_state.json", 3000, -1)
+    give_to(monkeypatch, root / "exec/a/1/trainer_state.json", 3000)
     assert not store.owner_is_trusted(b"exec/a/1/trainer_state.json", b"exec/a")

@@ -235,7 +235,7 @@ def test_only_a_folder_above_a_save_may_refuse_to_be_opened(
 
 
 @pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP])
-def test_a_filesystem_without_syncs_is_said_once(
+def test_a_filesystem_without_syncs_is_reported_once(
     root: Path, save: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     """data.3."""

@@ -7,10 +7,11 @@ import pytest
 from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.domain.errors import NotApplied, OutcomeUnknown, PermanentFault, StoreFault
 from publish.domain.ports import Namespace
-from tests.support.fault_proxy import Fault, Wire, answers, says
+from tests.support.fault_proxy import Fault, Wire
 from tests.support.moto_server import Moto
 from tests.support.s3_faults import filled_place
 from tests.support.s3_roots import BUNDLE, Place, make_place
+from tests.support.wire_faults import answers, says
 
 SECRET = 'canary+secret/of&40=characters<and>"more"'
 
@@ -55,7 +56,7 @@ def test_if_one_object_cannot_be_removed_the_others_are(moto: Moto, wire: Wire) 
 
 @pytest.mark.parametrize("answer", [says(409, "ObjectLocked"), says(412, "ObjectHasLegalHold"), says(409), says(412)])
 def test_a_locked_object_is_a_fault_of_its_save(answer: Fault, store: S3Store, wire: Wire) -> None:
-    """prune.5: Conflict and AlreadyExists are for puts that somebody else may win."""
+    """prune.5: Conflict and AlreadyExists are for puts that another writer may win."""
     wire.spoil_all("DELETE", answer)
     wire.spoil_all("POST", answer)
     with pytest.raises(PermanentFault):

@@ -21,11 +21,12 @@ from publish.domain.errors import (
 )
 from publish.domain.ports import Namespace
 from publish.domain.root import S3Root
-from tests.support.fault_proxy import (
-    Exchange,
-    Fault,
-    Reply,
-    Wire,
+from tests.support.fault_proxy import Exchange, Fault, Reply, Wire
+from tests.support.moto_server import Moto
+from tests.support.s3_faults import NAME, every_call, filled_place, read, translate, write
+from tests.support.s3_roots import BUNDLE, Place
+from tests.support.servers import Key, credentials, free_ports
+from tests.support.wire_faults import (
     cut_in_headers,
     drips,
     lost_reply,
@@ -36,10 +37,6 @@ from tests.support.fault_proxy import (
     truncated,
     web_page,
 )
-from tests.support.moto_server import Moto
-from tests.support.s3_faults import NAME, every_call, filled_place, read, translate, write
-from tests.support.s3_roots import BUNDLE, Place
-from tests.support.servers import Key, credentials, free_ports
 
 SECRET = 'canary+secret/of&40=characters<and>"more"'
 
@@ -97,7 +94,7 @@ def test_a_failed_read_is_never_applied(
     status: int, code: str, kind: type[StoreFault], store: S3Store, wire: Wire
 ) -> None:
     """s3.8: what is a perhaps of a write is certain of a read."""
-    # Nobody races a read: a word for a lost race says that the store is busy, a bare status that it will not.
+    # A read is not in a race: the code of a lost race means a busy store, and the bare status a refusal.
     busy = NotApplied if code else PermanentFault
     expected = {OutcomeUnknown: NotApplied, Conflict: busy, AlreadyExists: PermanentFault}.get(kind, kind)
     assert type(translate(wire, says(status, code), read(store))) is expected
@@ -195,8 +192,22 @@ def test_the_message_has_the_request_and_the_stores_message_on_one_line(
     store: S3Store, place: Place, wire: Wire
 ) -> None:
     """s3.13"""
-    text = str(translate(wire, says(403, "AccessDenied", message="Not\n for  you."), read(store)))
-    assert text == f"LIST {place.url}/pub/: AccessDenied: Not for you"
+    text = str(translate(wire, says(400, "Malformed", message="Not\n for  you."), read(store)))
+    assert text == f"LIST {place.url}/pub/: Malformed: Not for you"
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("AccessDenied", "the key must be allowed to read, write, list and delete below the prefix"),
+        ("InvalidAccessKeyId", "check access_key_id and secret_access_key"),
+        ("SignatureDoesNotMatch", "check access_key_id and secret_access_key"),
+    ],
+)
+def test_a_refusal_says_what_to_look_at(code: str, hint: str, store: S3Store, place: Place, wire: Wire) -> None:
+    """s3.13"""
+    text = str(translate(wire, says(403, code, message="No"), read(store)))
+    assert text == f"LIST {place.url}/pub/: {code}: No ({hint})"
 
 
 @pytest.mark.parametrize("spelled", [SECRET, "<![CDATA[" + SECRET + "]]>"], ids=["plain", "cdata"])

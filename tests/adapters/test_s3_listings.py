@@ -6,20 +6,11 @@ import pytest
 
 from publish.adapters.s3 import S3Store
 from publish.domain.errors import NotApplied, OutcomeUnknown, PermanentFault
-from tests.support.fault_proxy import (
-    Fault,
-    Reply,
-    Wire,
-    answers,
-    cut_in_headers,
-    nothing_but_200,
-    says,
-    truncated,
-    truncated_unnoticed,
-)
+from tests.support.fault_proxy import Fault, Reply, Wire
 from tests.support.moto_server import Moto
 from tests.support.s3_faults import every_call, filled_place, read, translate
 from tests.support.s3_roots import Place, make_place
+from tests.support.wire_faults import answers, cut_in_headers, nothing_but_200, says, truncated, truncated_unnoticed
 
 SECRET = 'canary+secret/of&40=characters<and>"more"'
 

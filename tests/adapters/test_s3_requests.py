@@ -11,10 +11,11 @@ from publish.domain.errors import AlreadyExists, ConfigError, PermanentFault
 from publish.domain.ports import Namespace
 from publish.domain.root import S3Root
 from publish.domain.wholeness import check_save
-from tests.support.fault_proxy import Wire, answers, says
+from tests.support.fault_proxy import Wire
 from tests.support.moto_server import Moto
 from tests.support.s3_roots import BUNDLE, Place, make_place, paths_of, wire_to
 from tests.support.servers import KeyedServer, credentials
+from tests.support.wire_faults import answers, says
 
 NAME = b"00000000000000000001-00000000000000000002-MFRGG"
 

@@ -16,7 +16,7 @@ from publish.adapters.vault import VaultSource, client
 from publish.adapters.vault.responses import Response
 from publish.domain.vault_url import parse_vault_url
 from tests.support.fake_vault import FIELDS, LOGIN, SECRET, TOKEN, FakeVault, answers, drips, says
-from tests.support.fault_proxy import Fault, lost_request, silence, web_page
+from tests.support.fault_proxy import Fault
 from tests.support.vault_sources import (
     CREDENTIALS,
     LOGGED_IN,
@@ -29,6 +29,7 @@ from tests.support.vault_sources import (
     invalid,
     to,
 )
+from tests.support.wire_faults import lost_request, silence, web_page
 
 pytestmark = pytest.mark.usefixtures("nothing_is_printed")
 

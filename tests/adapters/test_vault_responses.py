@@ -10,8 +10,9 @@ import pytest
 
 from publish.domain.credentials import Credentials
 from tests.support.fake_vault import FIELDS, SECRET, FakeVault, answers, echoes, says, sends
-from tests.support.fault_proxy import Exchange, Fault, lost_request, web_page
+from tests.support.fault_proxy import Exchange, Fault
 from tests.support.vault_sources import CREDENTIALS, LOGGED_IN, PLENTY, READ, REVOKED, SECRET_ID, Make, invalid
+from tests.support.wire_faults import lost_request, web_page
 
 pytestmark = pytest.mark.usefixtures("nothing_is_printed")
 

@@ -11,8 +11,9 @@ import pytest
 
 from publish.adapters.vault import client
 from tests.support.fake_vault import FakeVault, drips, stops_after
-from tests.support.fault_proxy import Fault, silence
+from tests.support.fault_proxy import Fault
 from tests.support.vault_sources import LOGGED_IN, PLENTY, READ, REVOKED, Make, invalid, unavailable
+from tests.support.wire_faults import silence
 
 pytestmark = pytest.mark.usefixtures("nothing_is_printed")
 

@@ -84,7 +84,7 @@ def prunes(arena: Arena) -> None:
 
 
 def publishers(arena: Arena) -> None:
-    """Somebody publishes an old save by hand, under its own epoch, while it may be removed."""
+    """A user publishes an old save by hand, under its own epoch, while it may be removed."""
     while not arena.over.wait(arena.draw(0.3, 2)):
         log = log_of(arena.place)
         attempts = arena.place.folders("exec")

@@ -120,9 +120,9 @@ def place_of(text: str) -> Place:
     return Bucket(S3Place(Server(endpoint, Key(access_key_id, secret)), S3Root(bucket, prefix)))
 
 
-def log_of(place: Place, area: str = "pub") -> list[Entry]:
+def log_of(place: Place, namespace: str = "pub") -> list[Entry]:
     """The entries, in their order."""
-    return sorted(Entry.parse(name.encode()) for name in place.names(area))
+    return sorted(Entry.parse(name.encode()) for name in place.names(namespace))
 
 
 def weights(step: int) -> bytes:

@@ -18,18 +18,10 @@ from tests.chaos.actors import ACTORS
 from tests.chaos.arena import Arena
 from tests.chaos.checker import check_always, check_at_the_end
 from tests.chaos.places import Bucket, Directory, describe_bucket
-from tests.support.fault_proxy import (
-    Exchange,
-    Fault,
-    lost_reply,
-    lost_request,
-    passes,
-    reset_in_headers,
-    says,
-    truncated,
-)
+from tests.support.fault_proxy import Exchange, Fault, passes
 from tests.support.s3_roots import make_place, private_directory, wire_to
 from tests.support.servers import SeaweedFS
+from tests.support.wire_faults import lost_reply, lost_request, reset_in_headers, says, truncated
 
 _FAULTS: list[Fault] = [
     lost_request,

@@ -1,4 +1,4 @@
-"""alias.1 and verify.4 with the installed program: links among the saves, and saves that somebody removed."""
+"""alias.1 and verify.4 with the installed program: links among the saves, and saves that another program removed."""
 
 from __future__ import annotations
 

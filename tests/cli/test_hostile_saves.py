@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.domain.test_pickle_reader import ATTACKS
+from tests.support.hostile_pickles import ATTACKS
 from tests.support.program import CLEAN, PROGRAM
 
 MEMORY = 512 * 2**20

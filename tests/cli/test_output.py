@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pty
+import sys
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -102,6 +104,17 @@ def test_a_log_line_is_one_printable_line() -> None:
     assert escape("a\nb\tc\r\x1b\x7f\x9b") == rb"a\nb\tc\r\x1b\x7f\x9b"
 
 
+def test_what_turns_text_or_is_not_shown_is_escaped() -> None:
+    """cli.5: every character that Unicode calls a format character, and letters that have no picture."""
+    formats = [char for char in map(chr, range(sys.maxunicode)) if unicodedata.category(char) == "Cf"]
+    # These show: signs around the digits of some scripts, and those that join hieroglyphs.
+    shown = {*map(chr, (*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD))}
+    shown |= {*map(chr, range(0x13430, 0x13456))}
+    for char in [*formats, "\u115f", "\u3164", "\uffa0", "\ufe0f", "\u034f", "\U000e0100"]:
+        assert escape(char).isascii() != (char in shown), hex(ord(char))
+    assert escape("a\u202eb\u200bc\xad\U000e0041") == rb"a\u202eb\u200bc\xad\U000e0041"
+
+
 def test_a_log_line_keeps_bytes_that_are_not_utf_8() -> None:
     """layout.3"""
     assert escape("é\udcff") == b"\xc3\xa9\xff"
@@ -136,15 +149,15 @@ def test_the_reporter_uses_the_words_of_the_contract(tmp_path: Path) -> None:
     with out.open("wb") as stdout, err.open("wb") as stderr:
         reports = Reporter(Output(stdout.fileno(), stderr.fileno()), ROOT, "prune")
         reports.published(ENTRY)
-        reports.already(ENTRY)
+        reports.already_published(ENTRY)
         reports.removed(b"exec/a/checkpoint-5")
-        reports.left(b"exec/l/checkpoint-5", b"exec/l")
-        reports.left_in_all(3)
-        reports.failed(b"exec/a/checkpoint-6", PermanentFault("remove: Permission denied"))
+        reports.left_behind_link(b"exec/l/checkpoint-5", b"exec/l")
+        reports.left_behind_links(3)
+        reports.removal_failed(b"exec/a/checkpoint-6", PermanentFault("remove: Permission denied"))
         reports.progress(1, 1000)
         Reporter(Output(stdout.fileno(), stderr.fileno()), S3Root("bucket", "run"), "watch").removed(b"exec/a")
         retracting = Reporter(Output(stdout.fileno(), stderr.fileno()), ROOT, "retract")
-        retracting.left(b"exec/l/checkpoint-5", b"exec/l")
+        retracting.left_behind_link(b"exec/l/checkpoint-5", b"exec/l")
         retracting.stays(b"exec/a", "a path in it is needed")
         retracting.nothing_left()
     name = ENTRY.name.decode()

@@ -81,7 +81,7 @@ def test_up_to_twenty_foreign_names_in_the_log_are_listed(root: Path, count: int
 
 
 def test_a_blocked_signal_still_ends_the_program(root: Path) -> None:
-    """cli.5, watch.6: whoever starts a watch may have blocked signals for a moment of its own."""
+    """cli.5, watch.6: the process that starts a watch may have blocked signals while it did."""
     block = (
         "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, {2, 15}); os.execv(sys.argv[1], sys.argv[1:])"
     )
@@ -314,7 +314,7 @@ def test_log_records_and_warnings_of_libraries_are_not_shown() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_verb_as_a_shell_expects(root: Path, number: signal.Signals) -> None:
     """cli.5: 130 and 143 as a shell shows it, no traceback"""
-    # A full pipe for stdout: the program waits in its write until somebody reads.
+    # A full pipe for stdout: the program waits in its write until the pipe is read.
     here, there = os.pipe()
     fill(there)
     with start("help", stdout=there) as process:

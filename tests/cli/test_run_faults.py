@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.support.fault_proxy import Wire, silence
+from tests.support.fault_proxy import Wire
 from tests.support.private_files import write_private
 from tests.support.program import Word, run, start
 from tests.support.run_jobs import run_line
 from tests.support.s3_roots import Place, make_place, private_directory, wire_to
 from tests.support.samples import SAMPLES
 from tests.support.servers import Key, KeyedServer, S3Server
+from tests.support.wire_faults import silence
 
 Words = Callable[[Path], list[Word]]
 

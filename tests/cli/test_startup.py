@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import publish
 from publish.cli import app
 from tests.support.private_files import write_private_directory
 from tests.support.program import CLEAN, PROGRAM, call
@@ -127,17 +128,64 @@ def test_no_compiled_code_from_where_the_environment_says_runs(root: Path, tmp_p
     assert subprocess.run(unguarded, env=environment, capture_output=True, check=False).stderr == b"planted"
 
 
-def test_no_code_from_the_working_directory_or_pythonpath_runs(root: Path, tmp_path: Path) -> None:
-    """env.3: a job's folder may hold anything."""
-    planted = tmp_path / "planted"
-    planted.mkdir()
-    for name in ("publish", "json", "re", "enum", "gc", "warnings", "base64", "select", "botocore"):
-        (planted / f"{name}.py").write_text(f"import os; os.write(2, b'planted {name}'); os._exit(3)\n")
+def plant(folder: Path, *names: str) -> Path:
+    """A folder of modules that tell that they ran."""
+    folder.mkdir()
+    for name in names:
+        (folder / f"{name}.py").write_text(f"import os; os.write(2, b'planted {name}'); os._exit(3)\n")
+    return folder
+
+
+MODULES = ("publish", "json", "re", "enum", "gc", "warnings", "base64", "select", "botocore")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [":{planted}:.", ":/nonexistent", "/nonexistent:", ".", "./", "{planted}/", "{planted}/../planted", "//{planted}"],
+)
+def test_no_code_from_the_working_directory_or_pythonpath_runs(root: Path, tmp_path: Path, given: str) -> None:
+    """env.3: a job's folder may hold anything; `site` writes an empty element as the working directory's path."""
+    planted = plant(tmp_path / "planted", *MODULES)
     done = subprocess.run(
         [PROGRAM, "prune", "-checkpoint", root],
         cwd=planted,
-        env=CLEAN | {"PYTHONPATH": f":{planted}:."},
+        env=CLEAN | {"PYTHONPATH": given.format(planted=planted)},
         capture_output=True,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("given", [None, "", ":/nonexistent", "."])
+def test_as_a_module_it_runs_no_code_from_the_working_directory(root: Path, tmp_path: Path, given: str | None) -> None:
+    """env.3: `python -m` puts the working directory first; what Python itself imports at its start is not planted."""
+    planted = plant(tmp_path / "planted", "json", "enum", "gc", "base64", "select", "botocore")
+    done = subprocess.run(
+        [sys.executable, "-m", "publish", "prune", "-checkpoint", root],
+        cwd=planted,
+        env=CLEAN | ({} if given is None else {"PYTHONPATH": given}),
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("command", [[PROGRAM], [sys.executable, "-m", "publish"]], ids=["command", "module"])
+def test_a_working_directory_that_was_removed_keeps_nothing_from_starting(tmp_path: Path, command: list[str]) -> None:
+    """env.3"""
+    (tmp_path / "gone").mkdir()
+    done = subprocess.run(
+        ["sh", "-c", 'cd "$0" && rmdir "$0" && exec "$@"', tmp_path / "gone", *command, "-version"],
+        env=CLEAN,
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("command", [[PROGRAM], [sys.executable, "-m", "publish"]], ids=["command", "module"])
+def test_it_starts_in_the_folder_where_it_is_installed(command: list[str]) -> None:
+    """env.3: that the working directory is that folder does not make its code anyone else's."""
+    folder = Path(publish.__file__).parents[1]
+    done = subprocess.run([*command, "-version"], cwd=folder, env=CLEAN, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

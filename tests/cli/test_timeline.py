@@ -204,7 +204,7 @@ def test_the_first_and_the_last_time_that_can_be_written_have_few_labels(created
 
 
 def test_a_picture_of_many_executions_takes_time_in_proportion_to_their_number() -> None:
-    """log.2: whoever may write to .publish/ could make as many"""
+    """log.2: a user who may write to .publish/ could make as many"""
 
     def seconds(number: int) -> float:
         log = [Publication(Entry.of(epoch, epoch, b"a"), float(epoch)) for epoch in range(number)]

@@ -37,7 +37,7 @@ def verify(root: Path, *words: str | Path) -> Result:
     return call("verify", "-checkpoint", root, *words)
 
 
-def test_nothing_published_is_nothing_said(root: Path) -> None:
+def test_without_a_publication_nothing_is_printed(root: Path) -> None:
     """verify.1"""
     assert verify(root) == (0, b"", b"")
     assert verify(root, "-all") == (0, b"", b"")

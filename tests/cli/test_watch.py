@@ -157,7 +157,7 @@ def test_the_final_scan_is_held_to_the_timeout(root: Path) -> None:
     save(root, 1)
     with os.fdopen(here, "rb", 0) as out, start(*line(root, "-timeout", "1s"), stdout=there) as process:
         assert b"step 1, " in out.readline()
-        # The final scan gets stuck, for nobody reads its answer.
+        # The final scan blocks, because its output is not read.
         fill(there)
         save(root, 2)
         process.terminate()

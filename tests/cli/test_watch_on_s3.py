@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.fault_proxy import says, silence
 from tests.support.private_files import write_private
 from tests.support.program import run, start
 from tests.support.s3_cli import EXPIRED, Job, make_job, noted, said
 from tests.support.s3_roots import Place, make_place, private_directory, wire_to
 from tests.support.servers import KeyedServer, S3Server, free_ports
+from tests.support.wire_faults import says, silence
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def job(moto: S3Server, tmp_path: Path) -> Iterator[Job]:
 
 
 class Door:
-    """An address that nobody answers at until it is opened; then what comes goes to the server behind."""
+    """An address that refuses connections until it is opened, and then forwards them to the server behind it."""
 
     def __init__(self, server: S3Server) -> None:
         self._behind = urlsplit(server.endpoint)

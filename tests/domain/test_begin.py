@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publish.domain.begin import Wishes, begin
+from publish.domain.begin import BeginOptions, begin
 from publish.domain.entry import MAX_UINT64, Entry
 from publish.domain.errors import ConfigError, FormatError
 from publish.domain.executions import (
@@ -30,7 +30,7 @@ def store() -> FakeStore:
 
 def publish(store: FakeStore, epoch: int, step: int) -> Entry:
     entry = Entry.of(epoch, step, b"exec/a/step-%d" % step)
-    store.areas[Namespace.PUB].add(entry.name)
+    store.names[Namespace.PUB].add(entry.name)
     store.files[entry.path + b"/weights"] = b"w"
     return entry
 
@@ -41,7 +41,7 @@ def resumed(store: FakeStore) -> Entry | None:
 
 def test_the_first_execution_starts_from_step_0(store: FakeStore) -> None:
     """begin.2, begin.4"""
-    assert begin(store, b"a", Wishes()) == Execution(1, b"a", None)
+    assert begin(store, b"a", BeginOptions()) == Execution(1, b"a", None)
     assert store.read_record(Namespace.BEGIN, b"a") == b"1 -\n"
     assert store.read_record(Namespace.EPOCH, b"00000000000000000001") == b"a"
 
@@ -50,48 +50,48 @@ def test_the_next_execution_resumes_from_the_latest_publication(store: FakeStore
     """begin.2, begin.4"""
     publish(store, 6, 1)
     latest = publish(store, 6, 2)
-    assert begin(store, b"a", Wishes()) == Execution(7, b"a", latest)
+    assert begin(store, b"a", BeginOptions()) == Execution(7, b"a", latest)
     assert store.read_record(Namespace.BEGIN, b"a") == b"7 %s\n" % latest.name
 
 
 def test_an_attempt_gets_its_first_answer_again_whatever_was_published_since(store: FakeStore) -> None:
     """begin.1"""
-    first = begin(store, b"a", Wishes())
+    first = begin(store, b"a", BeginOptions())
     publish(store, 1, 5)
-    assert begin(store, b"b", Wishes()).epoch == 2
-    assert begin(store, b"a", Wishes()) == first
-    assert begin(store, b"a", Wishes(epoch=1)) == first
+    assert begin(store, b"b", BeginOptions()).epoch == 2
+    assert begin(store, b"a", BeginOptions()) == first
+    assert begin(store, b"a", BeginOptions(epoch=1)) == first
 
 
-@pytest.mark.parametrize("wishes", [Wishes(epoch=2), Wishes(save=b"exec/a/step-1")])
-def test_a_wish_against_the_record_is_refused(store: FakeStore, wishes: Wishes) -> None:
+@pytest.mark.parametrize("options", [BeginOptions(epoch=2), BeginOptions(save=b"exec/a/step-1")])
+def test_an_option_that_contradicts_the_record_is_refused(store: FakeStore, options: BeginOptions) -> None:
     """begin.1"""
-    begin(store, b"a", Wishes())
+    begin(store, b"a", BeginOptions())
     publish(store, 1, 1)
     with pytest.raises(ConfigError, match=r"this attempt has begun already, .*: a$"):
-        begin(store, b"a", wishes)
+        begin(store, b"a", options)
 
 
 def test_an_epoch_is_above_every_claimed_one_and_every_published_one(store: FakeStore) -> None:
     """begin.2"""
     store.create(Namespace.EPOCH, epoch_name(8), b"burned")
-    assert begin(store, b"a", Wishes()).epoch == 9
+    assert begin(store, b"a", BeginOptions()).epoch == 9
     publish(store, 30, 1)
-    assert begin(store, b"b", Wishes()).epoch == 31
+    assert begin(store, b"b", BeginOptions()).epoch == 31
 
 
 def test_the_scheduler_gives_the_epoch(store: FakeStore) -> None:
     """begin.2"""
-    assert begin(store, b"a", Wishes(epoch=0)).epoch == 0
-    assert begin(store, b"b", Wishes(epoch=12_000_003)).epoch == 12_000_003
+    assert begin(store, b"a", BeginOptions(epoch=0)).epoch == 0
+    assert begin(store, b"b", BeginOptions(epoch=12_000_003)).epoch == 12_000_003
 
 
 @pytest.mark.parametrize("epoch", [5, 4])
 def test_an_epoch_that_the_scheduler_did_not_raise_is_refused(store: FakeStore, epoch: int) -> None:
     """begin.5"""
-    begin(store, b"a", Wishes(epoch=5))
-    with pytest.raises(ConfigError, match=f"the scheduler must raise it with every execution: {epoch}$"):
-        begin(store, b"b", Wishes(epoch=epoch))
+    begin(store, b"a", BeginOptions(epoch=5))
+    with pytest.raises(ConfigError, match=f"raise it with every execution, or give none and get a free one: {epoch}$"):
+        begin(store, b"b", BeginOptions(epoch=epoch))
     assert recorded(store, b"b") is None
 
 
@@ -100,37 +100,51 @@ def test_an_epoch_that_is_not_above_the_log_is_refused(store: FakeStore, epoch: 
     """begin.5"""
     publish(store, 5, 1)
     with pytest.raises(ConfigError, match="an earlier execution has this epoch or a higher one"):
-        begin(store, b"a", Wishes(epoch=epoch))
+        begin(store, b"a", BeginOptions(epoch=epoch))
     assert claimed_epochs(store) == []
 
 
 def test_an_epoch_that_this_attempt_claimed_before_it_was_killed_is_used(store: FakeStore) -> None:
     """begin.5: also where the scheduler gave it"""
     store.create(Namespace.EPOCH, epoch_name(5), b"a")
-    assert begin(store, b"a", Wishes(epoch=5)).epoch == 5
+    assert begin(store, b"a", BeginOptions(epoch=5)).epoch == 5
 
 
 def test_no_epoch_is_left_above_the_greatest(store: FakeStore) -> None:
     """begin.2"""
     publish(store, MAX_UINT64, 1)
-    with pytest.raises(ConfigError, match="there is no epoch above"):
-        begin(store, b"a", Wishes())
+    with pytest.raises(
+        ConfigError, match=r"there is no epoch above .*\(.*retract .*\.publish/epoch/\): 18446744073709551615$"
+    ):
+        begin(store, b"a", BeginOptions())
+
+
+@pytest.mark.parametrize("attempt", [b"a", b"b"])
+def test_nothing_resumes_from_a_save_whose_path_has_control_characters(store: FakeStore, attempt: bytes) -> None:
+    """layout.8: `resolve` fails on it, too; the record of attempt b names it."""
+    entry = Entry.of(1, 2, b"run/2\x1b[2J")
+    store.files[entry.path] = b""
+    store.create(Namespace.PUB, entry.name)
+    store.create(Namespace.BEGIN, b"b", Execution(1, b"b", entry).record)
+    with pytest.raises(FormatError, match="control characters"):
+        begin(store, attempt, BeginOptions())
+    assert store.names[Namespace.EPOCH] == set()
 
 
 def test_going_back_resumes_from_an_earlier_publication(store: FakeStore) -> None:
     """begin.6"""
     earlier = publish(store, 3, 1)
     publish(store, 3, 2)
-    wishes = Wishes(save=earlier.path)
-    assert begin(store, b"a", wishes) == Execution(4, b"a", earlier)
-    assert begin(store, b"a", wishes).resume == earlier
+    options = BeginOptions(save=earlier.path)
+    assert begin(store, b"a", options) == Execution(4, b"a", earlier)
+    assert begin(store, b"a", options).resume == earlier
 
 
 def test_going_back_to_what_is_not_published_is_refused(store: FakeStore) -> None:
     """begin.6"""
     store.files[b"exec/a/step-1/weights"] = b"w"
-    with pytest.raises(ConfigError, match="-from: this save is not published: exec/a/step-1"):
-        begin(store, b"a", Wishes(save=b"exec/a/step-1"))
+    with pytest.raises(ConfigError, match=r"-from: this save is not published \(publish log .*\): exec/a/step-1"):
+        begin(store, b"a", BeginOptions(save=b"exec/a/step-1"))
 
 
 def test_a_latest_save_that_is_gone_is_refused_and_nothing_is_recorded(store: FakeStore) -> None:
@@ -138,23 +152,23 @@ def test_a_latest_save_that_is_gone_is_refused_and_nothing_is_recorded(store: Fa
     entry = publish(store, 3, 1)
     store.files.clear()
     with pytest.raises(ConfigError, match=r"is gone \(retract it, or go back to another with -from\)"):
-        begin(store, b"a", Wishes())
+        begin(store, b"a", BeginOptions())
     assert recorded(store, b"a") is None
     store.files[entry.path + b"/weights"] = b"w"
-    assert begin(store, b"a", Wishes()) == Execution(5, b"a", entry)
+    assert begin(store, b"a", BeginOptions()) == Execution(5, b"a", entry)
 
 
 def test_a_save_that_goes_afterwards_is_refused(store: FakeStore) -> None:
     """begin.5"""
     entry = publish(store, 3, 1)
-    begin(store, b"a", Wishes())
+    begin(store, b"a", BeginOptions())
     store.create(Namespace.PRUNE, entry.name)
     with pytest.raises(ConfigError, match="is being removed"):
-        begin(store, b"a", Wishes())
+        begin(store, b"a", BeginOptions())
     store.remove_entries(Namespace.PRUNE, [entry.name])
     store.files.clear()
     with pytest.raises(ConfigError, match="is gone"):
-        begin(store, b"a", Wishes())
+        begin(store, b"a", BeginOptions())
 
 
 def test_what_another_node_decided_counts_where_a_wish_can_no_longer_be_met(store: FakeStore) -> None:
@@ -168,7 +182,7 @@ def test_what_another_node_decided_counts_where_a_wish_can_no_longer_be_met(stor
                 publish(self, 5, 1)
             return found
 
-    assert begin(OvertakenStore(), b"a", Wishes(epoch=5)) == Execution(5, b"a", None)
+    assert begin(OvertakenStore(), b"a", BeginOptions(epoch=5)) == Execution(5, b"a", None)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +193,7 @@ def test_a_record_that_does_not_parse_is_named(store: FakeStore, content: bytes)
     """begin.4"""
     store.create(Namespace.BEGIN, b"a", content)
     with pytest.raises(FormatError, match=r"^\.publish/begin/: broken record \([^()]*\): a$"):
-        begin(store, b"a", Wishes())
+        begin(store, b"a", BeginOptions())
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"a/b", b"a\nb\n", b".", b"..\n", b"\0" * 65536, b"\x1b[31m"])
@@ -195,7 +209,7 @@ def test_a_name_that_is_not_an_epoch_is_named(store: FakeStore, name: bytes) -> 
     """begin.4"""
     store.create(Namespace.EPOCH, name, b"a")
     with pytest.raises(FormatError, match=rf"^\.publish/epoch/: not the record of an epoch .*: {name.decode()}$"):
-        begin(store, b"a", Wishes())
+        begin(store, b"a", BeginOptions())
 
 
 @given(st.integers(0, MAX_UINT64), st.integers(0, MAX_UINT64), st.booleans())
@@ -211,7 +225,7 @@ def test_what_the_newest_execution_resumed_from_is_held_until_it_publishes(store
     """prune.12"""
     assert resumed(store) is None
     entry = publish(store, 3, 1)
-    begin(store, b"a", Wishes())
+    begin(store, b"a", BeginOptions())
     assert resumed(store) == entry
     publish(store, 3, 9)
     assert resumed(store) == entry
@@ -222,12 +236,12 @@ def test_what_the_newest_execution_resumed_from_is_held_until_it_publishes(store
 def test_an_epoch_that_was_claimed_and_not_used_holds_nothing(store: FakeStore) -> None:
     """prune.12"""
     entry = publish(store, 3, 1)
-    begin(store, b"a", Wishes())
+    begin(store, b"a", BeginOptions())
     store.create(Namespace.EPOCH, epoch_name(5), b"killed")
     store.create(Namespace.EPOCH, epoch_name(6), b"a")
     assert resumed(store) == entry
     publish(store, 3, 9)
-    begin(store, b"b", Wishes(save=b"exec/a/step-9"))
+    begin(store, b"b", BeginOptions(save=b"exec/a/step-9"))
     assert resumed(store) == publish(store, 3, 9)
 
 
@@ -239,9 +253,9 @@ def test_an_epoch_that_another_publication_has_meanwhile_reached_is_not_used() -
             super().create(namespace, name, content)
             if namespace is Namespace.EPOCH and not self.files:
                 self.files[b"run/1/x"] = b""
-                self.areas[Namespace.PUB].add(Entry.of(5, 1, b"run/1").name)
+                self.names[Namespace.PUB].add(Entry.of(5, 1, b"run/1").name)
 
-    assert begin(Overtaking(), b"try-1", Wishes()).epoch == 6
+    assert begin(Overtaking(), b"try-1", BeginOptions()).epoch == 6
 
 
 @pytest.mark.parametrize(("length", "is_refused"), [(126, False), (127, True), (300, True)])
@@ -251,19 +265,19 @@ def test_an_attempt_of_which_no_save_could_be_published_is_refused(
     """begin.2, layout.8: `exec/`, the name, and the shortest save; nothing is written"""
     attempt = b"a" * length
     if not is_refused:
-        assert begin(store, attempt, Wishes()).epoch == 1
+        assert begin(store, attempt, BeginOptions()).epoch == 1
         return
     with pytest.raises(ConfigError, match=f"^over 255 bytes: .*: exec/{'a' * length}/0$"):
-        begin(store, attempt, Wishes())
+        begin(store, attempt, BeginOptions())
     assert claimed_epochs(store) == []
 
 
 def test_an_execution_that_has_published_is_told_apart_from_one_that_has_not(store: FakeStore) -> None:
     """run.8: what others published, and what was published by hand elsewhere, does not count"""
     publish(store, 1, 1)
-    execution = begin(store, b"b", Wishes())
-    store.areas[Namespace.PUB] |= {Entry.of(execution.epoch, 7, path).name for path in (b"import/7", b"exec/bb/7")}
+    execution = begin(store, b"b", BeginOptions())
+    store.names[Namespace.PUB] |= {Entry.of(execution.epoch, 7, path).name for path in (b"import/7", b"exec/bb/7")}
     check_not_published(store, execution)
-    store.areas[Namespace.PUB].add(Entry.of(execution.epoch, 8, b"exec/b/8").name)
+    store.names[Namespace.PUB].add(Entry.of(execution.epoch, 8, b"exec/b/8").name)
     with pytest.raises(ConfigError, match=r"has run already and published 1 of its saves, .*: b$"):
         check_not_published(store, execution)

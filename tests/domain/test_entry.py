@@ -117,14 +117,14 @@ def test_the_order_is_by_epoch_and_step_and_then_by_the_whole_name(entries: list
     assert sorted(entries) == sorted(entries, key=lambda entry: entry.name)
 
 
-@pytest.mark.parametrize("path", [b"a\nb", b"a\x7f", b"\x1b[2J"])
+@pytest.mark.parametrize("path", [b"a\nb", b"a\x7f", b"\x1b[2J", "a\x9b2J".encode(), "\x85".encode()])
 def test_a_path_that_must_not_be_written_is_refused(path: bytes) -> None:
     """layout.8."""
     with pytest.raises(ConfigError):
         validate_save_path(path)
 
 
-@pytest.mark.parametrize("path", [b"prune", b"prune/a", b"\xff", b"a b"])
+@pytest.mark.parametrize("path", [b"prune", b"prune/a", b"\xff", b"a b", b"\x9b", "\xa0".encode(), "\u06c2".encode()])
 def test_other_paths_may_be_written(path: bytes) -> None:
     """layout.8."""
     validate_save_path(path)

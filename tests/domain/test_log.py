@@ -17,7 +17,7 @@ def test_the_log_is_read_in_order_with_the_times_of_its_entries() -> None:
     """log.1"""
     store = FakeStore(page_size=2)
     made = [Entry.of(epoch, step, b"run/%d" % step) for epoch, step in ((1, 5), (2, 3), (1, 9), (2, 1), (3, 0))]
-    store.areas[Namespace.PUB] = {entry.name for entry in made}
+    store.names[Namespace.PUB] = {entry.name for entry in made}
     store.times = {entry.name: float(entry.step) for entry in made}
     assert read_log(retrying(store)) == [Publication(entry, float(entry.step)) for entry in sorted(made)]
 
@@ -27,7 +27,7 @@ def test_a_time_that_cannot_be_written_is_moved_to_one_that_can(set_to: float, r
     """log.1"""
     store = FakeStore()
     made = [Entry.of(1, step, b"run/%d" % step) for step in (1, 2)]
-    store.areas[Namespace.PUB] = {entry.name for entry in made}
+    store.names[Namespace.PUB] = {entry.name for entry in made}
     store.times = {made[0].name: set_to, made[1].name: 1.79e9}
     assert [one.created for one in read_log(retrying(store))] == [read, 1.79e9]
 
@@ -35,7 +35,7 @@ def test_a_time_that_cannot_be_written_is_moved_to_one_that_can(set_to: float, r
 def test_an_unrecognised_name_is_an_error_that_names_it() -> None:
     """layout.4, log.1"""
     store = FakeStore()
-    store.areas[Namespace.PUB] = {b"README", b"notes", Entry.of(1, 1, b"a").name}
+    store.names[Namespace.PUB] = {b"README", b"notes", Entry.of(1, 1, b"a").name}
     with pytest.raises(FormatError, match="README") as error:
         read_log(retrying(store))
     assert [str(fault) for fault in error.value.more] == ["pub/: unrecognised entry (move it out of the folder): notes"]

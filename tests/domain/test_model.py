@@ -116,7 +116,7 @@ class World(RuleBasedStateMachine):
             for actor in (*self.prunes, *(e.watcher for e in self.executions if e.watcher))
             if actor.failure
         ] == []
-        entries = {Entry.parse(name) for name in self.store.areas[Namespace.PUB]}
+        entries = {Entry.parse(name) for name in self.store.names[Namespace.PUB]}
         self.ever_published |= entries
         last = latest(self.store)
         # E: an older execution never wins again.
@@ -134,9 +134,9 @@ class World(RuleBasedStateMachine):
             actor.kill()
         prune_all(self.store)
         self.everything_holds()
-        kept = {Entry.parse(name) for name in self.store.areas[Namespace.PUB]}
+        kept = {Entry.parse(name) for name in self.store.names[Namespace.PUB]}
         assert len(kept) == min(KEEP, len(self.ever_published))
-        assert self.store.areas[Namespace.PRUNE] == set()
+        assert self.store.names[Namespace.PRUNE] == set()
         for entry in self.ever_published:
             needed = any(overlap(entry.path, other.path) for other in kept)
             assert needed or not self.store.save_exists(entry.path)

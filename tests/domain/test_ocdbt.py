@@ -54,9 +54,9 @@ def test_a_manifest_with_one_bit_flipped_is_broken(body: bytes, data: st.DataObj
     [
         (b"", "cut off: 0 bytes"),
         (bytes(40), "not the manifest of an OCDBT database"),
-        (manifest_of(b"body")[:-1], "19 bytes, and it speaks of 20"),
+        (manifest_of(b"body")[:-1], "19 bytes, but its header says 20"),
         (manifest_of(b"body")[:-4] + bytes(4), "its checksum is not that of its content"),
     ],
 )
-def test_what_is_wrong_is_said(manifest: bytes, why: str) -> None:
+def test_the_fault_is_named(manifest: bytes, why: str) -> None:
     assert ocdbt.fault(manifest) == why

@@ -24,7 +24,7 @@ def test_entries_are_removed_and_then_the_saves_that_they_named() -> None:
     assert report.said == [("removed", b"run/%d" % step) for step in range(3)]
     assert log(store) == {entry.name for entry in entries[3:]}
     assert {path.split(b"/")[1] for path in store.files} == {b"3", b"4"}
-    assert store.areas[Namespace.PRUNE] == set()
+    assert store.names[Namespace.PRUNE] == set()
     assert run(store, keep=2).said == []
 
 
@@ -40,10 +40,10 @@ def test_progress_is_reported_before_the_first_removal_and_after_each() -> None:
 def test_a_save_that_did_not_exist_is_not_reported_as_removed() -> None:
     """prune.1."""
     store = FakeStore()
-    store.areas[Namespace.PUB] = {Entry.of(1, step, b"gone/%d" % step).name for step in range(3)}
+    store.names[Namespace.PUB] = {Entry.of(1, step, b"gone/%d" % step).name for step in range(3)}
     assert run(store).said == [("missing", b"gone/2")]
     assert len(log(store)) == 1
-    assert store.areas[Namespace.PRUNE] == set()
+    assert store.names[Namespace.PRUNE] == set()
 
 
 def test_a_save_named_twice_is_removed_once() -> None:
@@ -58,7 +58,7 @@ def test_a_save_named_twice_is_removed_once() -> None:
 def test_a_folder_with_only_a_marker_is_reported_as_removed() -> None:
     """prune.1."""
     store = FakeStore()
-    store.areas[Namespace.PUB] |= {Entry.of(1, 1, b"run").name, Entry.of(1, 2, b"new").name}
+    store.names[Namespace.PUB] |= {Entry.of(1, 1, b"run").name, Entry.of(1, 2, b"new").name}
     store.files[b"run/.metadata"] = b"x"
     assert run(store).all("removed") == [b"run"]
 
@@ -73,7 +73,7 @@ def test_a_save_that_remaining_entries_need_stays_and_its_record_is_dropped() ->
     assert run(store).said == [("removed", b"x")]
     assert b"a/weights" in store.files
     assert b"a/b/c/weights" in store.files
-    assert store.areas[Namespace.PRUNE] == set()
+    assert store.names[Namespace.PRUNE] == set()
 
 
 def test_how_many_saves_are_left_behind_links_is_said_at_the_end() -> None:
@@ -99,7 +99,7 @@ def test_a_save_behind_a_link_is_left_and_the_matter_closed() -> None:
     assert report.said == [("left", (b"exec/a/1", b"exec/a")), ("removed", b"exec/b/2")]
     assert not report.all("left in all")
     assert b"exec/a/1/weights" in store.files
-    assert store.areas[Namespace.PRUNE] == set()
+    assert store.names[Namespace.PRUNE] == set()
 
 
 def test_a_large_save_is_removed_in_several_calls_and_its_marker_in_the_first() -> None:
@@ -172,7 +172,7 @@ def test_an_alias_that_stays_protects_what_it_leads_to() -> None:
 
     store = Linked()
     save(store, 1, 200, b"run/200")
-    store.areas[Namespace.PUB].add(Entry.of(1, 201, b"run/last").name)
+    store.names[Namespace.PUB].add(Entry.of(1, 201, b"run/last").name)
     run(store)
     assert b"run/200/weights" in store.files
 
@@ -181,7 +181,7 @@ def test_a_kept_save_that_is_gone_is_warned_of() -> None:
     """verify.4."""
     store = FakeStore()
     save(store, 1, 1, b"run/1")
-    store.areas[Namespace.PUB].add(Entry.of(1, 2, b"run/2").name)
+    store.names[Namespace.PUB].add(Entry.of(1, 2, b"run/2").name)
     assert run(store, keep=2).said == [("missing", b"run/2")]
 
 
@@ -247,7 +247,7 @@ def test_a_dry_run_says_nothing_of_a_save_that_is_gone_already() -> None:
     """prune.10"""
     store = FakeStore()
     for step in (1, 2):
-        store.areas[Namespace.PUB].add(Entry.of(1, step, b"run/%d" % step).name)
+        store.names[Namespace.PUB].add(Entry.of(1, step, b"run/%d" % step).name)
     store.files[b"run/2/x"] = b""
     report = FakeReport()
     prune_dry_run(store, report, Policy(1), map)

@@ -25,7 +25,7 @@ def test_a_publication_made_meanwhile_protects_its_save() -> None:
         def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
             faults = super().remove_entries(namespace, names)
             if namespace is Namespace.PUB:
-                self.areas[Namespace.PUB].add(Entry.of(2, 1, b"run/1").name)
+                self.names[Namespace.PUB].add(Entry.of(2, 1, b"run/1").name)
             return faults
 
     store = Racing()
@@ -49,7 +49,7 @@ def test_what_cannot_be_removed_is_reported_and_tried_again_by_the_next_prune() 
         assert b"run/3/weights" not in store.files
     store.stuck = set()
     assert run(store).said == [("removed", b"run/0"), ("removed", b"run/1")]
-    assert store.areas[Namespace.PRUNE] == set()
+    assert store.names[Namespace.PRUNE] == set()
 
 
 def test_a_removal_that_cannot_be_recorded_is_not_begun() -> None:
@@ -76,7 +76,7 @@ def test_an_unrecognised_removal_record_is_an_error() -> None:
     store = FakeStore()
     save(store, 1, 1, b"run/1")
     save(store, 1, 2, b"run/2")
-    store.areas[Namespace.PRUNE].add(b"foreign")
+    store.names[Namespace.PRUNE].add(b"foreign")
     before = set(store.files)
     with pytest.raises(FormatError, match=r"prune/: .*foreign"):
         run(store)
@@ -90,7 +90,7 @@ def test_after_a_stale_listing_the_next_prune_finishes_the_removal() -> None:
     save(store, 1, 2, b"run/2")
     # The log, the records and their sync, a record, the removal, and then the log as it was before.
     assert run(FaultyStore(store, [Fault.NONE] * 5 + [Fault.STALE_LIST])).said == []
-    assert store.areas[Namespace.PRUNE] == {entry.name}
+    assert store.names[Namespace.PRUNE] == {entry.name}
     assert run(store).said == [("removed", b"run/1")]
 
 
@@ -99,12 +99,12 @@ def test_the_record_of_an_entry_that_stands_stays() -> None:
     store = FakeStore()
     entry = save(store, 1, 1, b"run/1")
     save(store, 1, 2, b"run/2")
-    store.areas[Namespace.PRUNE].add(entry.name)
+    store.names[Namespace.PRUNE].add(entry.name)
     assert run(store, keep=2).said == []
-    assert store.areas[Namespace.PRUNE] == {entry.name}
+    assert store.names[Namespace.PRUNE] == {entry.name}
     assert len(log(store)) == 2
     assert run(store, keep=1).said == [("removed", b"run/1")]
-    assert store.areas[Namespace.PRUNE] == set()
+    assert store.names[Namespace.PRUNE] == set()
 
 
 def test_a_dry_run_tells_of_removals_that_a_killed_prune_left() -> None:
@@ -112,8 +112,8 @@ def test_a_dry_run_tells_of_removals_that_a_killed_prune_left() -> None:
     store = FakeStore()
     entry = save(store, 1, 1, b"run/1")
     save(store, 1, 2, b"run/2")
-    store.areas[Namespace.PUB].discard(entry.name)
-    store.areas[Namespace.PRUNE].add(entry.name)
+    store.names[Namespace.PUB].discard(entry.name)
+    store.names[Namespace.PRUNE].add(entry.name)
     report = FakeReport()
     prune_dry_run(store, report, Policy(3), map)
     assert ("would remove", b"run/1") in report.said
@@ -138,7 +138,7 @@ def test_a_prune_decides_again_if_the_latest_is_retracted_while_it_verifies() ->
 
     def is_whole(path: bytes) -> bool:
         asked.append(path)
-        store.areas[Namespace.PUB].discard(entries[2].name)
+        store.names[Namespace.PUB].discard(entries[2].name)
         return True
 
     assert prune(store, FakeReport(), Policy(1), map, Guards(is_whole=is_whole))
@@ -169,7 +169,7 @@ def test_killed_anywhere_and_run_again_it_leaves_what_an_unkilled_prune_leaves(
             assert {path + b"/weights", path + b"/trainer_state.json"} <= set(killed.files)
     run(killed, keep)
     run(whole, keep)
-    assert (killed.areas, killed.files) == (whole.areas, whole.files)
+    assert (killed.names, killed.files) == (whole.names, whole.files)
 
 
 def test_concurrent_prunes_succeed() -> None:
@@ -189,7 +189,7 @@ def test_concurrent_prunes_succeed() -> None:
         run(Interrupted(store, []))
         assert len(log(store)) == 1
         assert set(store.files) == {b"run/3/weights", b"run/3/trainer_state.json"}
-        assert store.areas[Namespace.PRUNE] == set()
+        assert store.names[Namespace.PRUNE] == set()
 
 
 def test_a_record_that_cannot_be_dropped_is_reported() -> None:

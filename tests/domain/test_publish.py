@@ -24,7 +24,7 @@ def test_a_save_is_published_once() -> None:
     entry = Entry.of(1, 5, b"run/5")
     assert publish(store, entry) == ["published"]
     assert publish(store, entry) == ["already"]
-    assert store.areas[Namespace.PUB] == {entry.name}
+    assert store.names[Namespace.PUB] == {entry.name}
 
 
 def test_a_save_that_does_not_exist_is_not_published() -> None:
@@ -32,7 +32,7 @@ def test_a_save_that_does_not_exist_is_not_published() -> None:
     store = FakeStore()
     with pytest.raises(ConfigError, match="save not found below the root: run/5"):
         publish(store, Entry.of(1, 5, b"run/5"))
-    assert store.areas[Namespace.PUB] == set()
+    assert store.names[Namespace.PUB] == set()
 
 
 @pytest.mark.parametrize("path", [b"a\nb", b"d" * 134, b"exec"])
@@ -42,7 +42,7 @@ def test_a_path_that_must_not_be_published_is_refused_before_anything_is_written
     store.files[path] = b""
     with pytest.raises(ConfigError):
         publish(store, Entry.of(1, 5, path))
-    assert store.areas[Namespace.PUB] == set()
+    assert store.names[Namespace.PUB] == set()
 
 
 def test_a_save_is_synced_before_it_is_published_unless_that_is_turned_off() -> None:
@@ -52,14 +52,14 @@ def test_a_save_is_synced_before_it_is_published_unless_that_is_turned_off() -> 
         store.files[b"run/1/x"] = b""
         publish_save(store, FakeReport(), Entry.of(1, 1, b"run/1"), sync=sync)
         assert store.synced == ([b"run/1"] if sync else [])
-        assert len(store.areas[Namespace.PUB]) == 1
+        assert len(store.names[Namespace.PUB]) == 1
 
 
 def test_an_entry_that_cannot_be_taken_back_is_an_error() -> None:
     """race.1"""
     store = FakeStore()
     store.files[b"run/1/x"] = b""
-    store.areas[Namespace.PRUNE].add(Entry.of(1, 1, b"run/1").name)
+    store.names[Namespace.PRUNE].add(Entry.of(1, 1, b"run/1").name)
     entry = Entry.of(2, 1, b"run/1")
     store.stuck.add(entry.name)
     with pytest.raises(PermanentFault):

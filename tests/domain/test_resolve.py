@@ -29,7 +29,7 @@ from tests.support.retrying import retrying
 def test_the_greatest_epoch_and_step_wins_over_any_number_of_pages(log: set[Entry], page_size: int) -> None:
     """layout.6, resolve.1."""
     store = FakeStore(page_size)
-    store.areas[Namespace.PUB] = {entry.name for entry in log}
+    store.names[Namespace.PUB] = {entry.name for entry in log}
     assert latest(store) == max(log, default=None, key=lambda entry: (entry.epoch, entry.step, entry.name))
 
 
@@ -60,7 +60,7 @@ def test_what_a_store_lists_twice_counts_once() -> None:
     """s3.17"""
     store = RepeatingStore()
     made = [Entry.of(1, step, b"exec/a/checkpoint-%d" % step) for step in (1, 2)]
-    store.areas[Namespace.PUB] = {entry.name for entry in made}
+    store.names[Namespace.PUB] = {entry.name for entry in made}
     for entry in made:
         store.files[entry.path + b"/trainer_state.json"] = b'{"global_step": %d}' % entry.step
     assert sorted(entries(store, Namespace.PUB)) == made
@@ -72,7 +72,7 @@ def test_what_a_store_lists_twice_counts_once() -> None:
 def test_an_unrecognised_entry_on_any_page_is_an_error() -> None:
     """layout.4, resolve.3."""
     store = FakeStore(page_size=1)
-    store.areas[Namespace.PUB] = {b"zzz", Entry.of(1, 1, b"a").name}
+    store.names[Namespace.PUB] = {b"zzz", Entry.of(1, 1, b"a").name}
     with pytest.raises(FormatError, match="zzz"):
         latest(store)
 
@@ -80,7 +80,7 @@ def test_an_unrecognised_entry_on_any_page_is_an_error() -> None:
 def test_removal_records_are_not_read() -> None:
     """layout.9: only prune reads them."""
     store = FakeStore()
-    store.areas[Namespace.PRUNE] = {Entry.of(9, 9, b"a").name, b"foreign"}
+    store.names[Namespace.PRUNE] = {Entry.of(9, 9, b"a").name, b"foreign"}
     assert latest(store) is None
 
 
@@ -89,19 +89,19 @@ def test_lost_replies_never_hide_a_publication(schedule: list[Fault]) -> None:
     """s3.8, resolve.3."""
     store = FakeStore(page_size=1)
     entries = [Entry.of(epoch, 1, b"a") for epoch in range(3)]
-    store.areas[Namespace.PUB] = {entry.name for entry in entries}
+    store.names[Namespace.PUB] = {entry.name for entry in entries}
     assert latest(retrying(FaultyStore(store, schedule))) == entries[-1]
 
 
 def test_an_entry_whose_path_has_control_characters_is_named_and_nothing_is_answered() -> None:
     """layout.8: printed as it is, it would be two lines."""
     store = FakeStore()
-    store.areas[Namespace.PUB] = {Entry.of(1, 1, b"run/1").name, Entry.of(1, 2, b"run/2\n/etc").name}
+    store.names[Namespace.PUB] = {Entry.of(1, 1, b"run/1").name, Entry.of(1, 2, b"run/2\n/etc").name}
     with pytest.raises(FormatError, match=r"control characters .*run/2\n/etc"):
         latest(store)
     with pytest.raises(FormatError, match="control characters"):
         prune(store, FakeReport(), Policy(1), map)
-    assert len(store.areas[Namespace.PUB]) == 2
+    assert len(store.names[Namespace.PUB]) == 2
 
 
 def test_the_files_of_a_save_are_read_from_all_pages() -> None:

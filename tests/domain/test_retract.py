@@ -27,14 +27,14 @@ def root() -> FakeStore:
     store = FakeStore()
     for epoch, step in ((1, 1), (1, 2), (2, 2), (1, 3)):
         path = b"run/%d" % step
-        store.areas[Namespace.PUB].add(Entry.of(epoch, step, path).name)
+        store.names[Namespace.PUB].add(Entry.of(epoch, step, path).name)
         store.files[path + b"/trainer_state.json"] = b"{}"
         store.files[path + b"/weights"] = b"w"
     return store
 
 
 def published(store: FakeStore) -> set[bytes]:
-    return {Entry.parse(name).path for name in store.areas[Namespace.PUB]}
+    return {Entry.parse(name).path for name in store.names[Namespace.PUB]}
 
 
 def test_every_publication_is_taken_back_the_newest_first_and_the_save_stays() -> None:
@@ -71,14 +71,14 @@ def test_a_publication_whose_save_is_gone_can_be_taken_back() -> None:
 def test_a_save_that_is_being_removed_is_not_taken_back_without_delete() -> None:
     """retract.1: a prune would remove it."""
     store = root()
-    store.areas[Namespace.PRUNE].add(Entry.of(1, 2, SAVE).name)
+    store.names[Namespace.PRUNE].add(Entry.of(1, 2, SAVE).name)
     with pytest.raises(ConfigError, match="being removed"):
         retract(retrying(store), FakeReport(), SAVE)
-    assert len(store.areas[Namespace.PUB]) == 4
+    assert len(store.names[Namespace.PUB]) == 4
     report = FakeReport()
     assert retract_and_delete(retrying(store), report, SAVE, map)
     assert report.all("removed") == [SAVE]
-    assert store.areas[Namespace.PRUNE] == set()
+    assert store.names[Namespace.PRUNE] == set()
 
 
 def test_with_delete_the_save_goes_too() -> None:
@@ -87,17 +87,17 @@ def test_with_delete_the_save_goes_too() -> None:
     assert retract_and_delete(retrying(store), report, SAVE, map)
     assert [what for what, _ in report.said] == ["retracted", "retracted", "removed"]
     assert not store.save_exists(SAVE)
-    assert store.areas[Namespace.PRUNE] == set()
+    assert store.names[Namespace.PRUNE] == set()
 
 
 def test_a_save_that_another_publication_needs_stays() -> None:
     """retract.1, prune.2"""
     store, report = root(), FakeReport()
-    store.areas[Namespace.PUB].add(Entry.of(1, 9, SAVE + b"/inner").name)
+    store.names[Namespace.PUB].add(Entry.of(1, 9, SAVE + b"/inner").name)
     assert retract_and_delete(retrying(store), report, SAVE, map)
     assert [what for what, _ in report.said] == ["retracted", "retracted", "stays"]
     assert store.save_exists(SAVE)
-    assert store.areas[Namespace.PRUNE] == set()
+    assert store.names[Namespace.PRUNE] == set()
 
 
 def test_a_save_behind_a_link_stays() -> None:
@@ -106,7 +106,7 @@ def test_a_save_behind_a_link_stays() -> None:
     store.links.add(b"run/2")
     assert retract_and_delete(retrying(store), report, SAVE, map)
     assert report.all("left") == [(SAVE, SAVE)]
-    assert store.areas[Namespace.PRUNE] == set()
+    assert store.names[Namespace.PRUNE] == set()
 
 
 def test_what_cannot_be_removed_is_reported() -> None:
@@ -115,12 +115,12 @@ def test_what_cannot_be_removed_is_reported() -> None:
     store.stuck.add(SAVE + b"/weights")
     assert not retract_and_delete(retrying(store), report, SAVE, map)
     assert report.all("failed") == [SAVE]
-    assert store.areas[Namespace.PRUNE] == {Entry.of(1, 2, SAVE).name, Entry.of(2, 2, SAVE).name}
+    assert store.names[Namespace.PRUNE] == {Entry.of(1, 2, SAVE).name, Entry.of(2, 2, SAVE).name}
     entry = Entry.of(2, 2, SAVE)
     store, report = root(), FakeReport()
     store.stuck.add(entry.name)
     assert not retract_and_delete(retrying(store), report, SAVE, map)
-    assert entry.name in store.areas[Namespace.PUB]
+    assert entry.name in store.names[Namespace.PUB]
     assert store.save_exists(SAVE)
 
 
@@ -137,7 +137,7 @@ def is_over(store: FakeStore) -> bool:
     return (
         not store.save_exists(SAVE)
         and published(store) == {b"run/1", b"run/3"}
-        and store.areas[Namespace.PRUNE] == set()
+        and store.names[Namespace.PRUNE] == set()
     )
 
 
@@ -156,7 +156,7 @@ def test_killed_anywhere_after_its_first_record_the_next_prune_finishes_it(crash
     """retract.1, prune.7: also where prune would keep the publications."""
     store = root()
     killed(store, *crash)
-    begun = bool(store.areas[Namespace.PRUNE]) or SAVE not in published(store)
+    begun = bool(store.names[Namespace.PRUNE]) or SAVE not in published(store)
     assert prune(retrying(store), FakeReport(), Policy(9), map)
     assert is_over(store) if begun else len(published(store)) == 3
 
@@ -165,7 +165,7 @@ def test_a_prune_finishes_a_killed_retraction_of_the_latest_and_then_keeps_the_o
     """retract.1, prune.1"""
     store, report = root(), FakeReport()
     latest = Entry.of(1, 3, b"run/3")
-    store.areas[Namespace.PUB] = {latest.name, Entry.of(1, 2, SAVE).name, Entry.of(1, 1, b"run/1").name}
+    store.names[Namespace.PUB] = {latest.name, Entry.of(1, 2, SAVE).name, Entry.of(1, 1, b"run/1").name}
     store.create(Namespace.PRUNE, latest.name, RETRACTED)
     dry = FakeReport()
     prune_dry_run(retrying(store), dry, Policy(1), map)
@@ -174,7 +174,7 @@ def test_a_prune_finishes_a_killed_retraction_of_the_latest_and_then_keeps_the_o
     assert published(store) == {SAVE}
     assert set(report.all("removed")) == {b"run/1", b"run/3"}
     assert not report.all("removed above")
-    assert store.areas[Namespace.PRUNE] == set()
+    assert store.names[Namespace.PRUNE] == set()
 
 
 def test_a_record_that_a_prune_wrote_does_not_make_the_next_one_remove_the_latest() -> None:
@@ -183,7 +183,7 @@ def test_a_record_that_a_prune_wrote_does_not_make_the_next_one_remove_the_lates
     latest = Entry.of(2, 2, SAVE)
     store.create(Namespace.PRUNE, latest.name)
     assert prune(retrying(store), FakeReport(), Policy(1), map)
-    assert latest.name in store.areas[Namespace.PUB]
+    assert latest.name in store.names[Namespace.PUB]
 
 
 @pytest.mark.parametrize("delete", [False, True])
@@ -205,4 +205,4 @@ def test_an_entry_that_cannot_be_removed_is_an_error() -> None:
     store.stuck.add(entry.name)
     assert not retract(retrying(store), report, SAVE)
     assert report.said == [("failed", b"pub/" + entry.name)]
-    assert len(store.areas[Namespace.PUB]) == 4
+    assert len(store.names[Namespace.PUB]) == 4

@@ -57,7 +57,7 @@ def test_a_write_that_returns_has_happened_whatever_was_lost(schedule: list[Faul
     except Conflict:
         assert schedule.count(Fault.CONFLICT) >= 4
         return
-    assert b"x" in inner.areas[Namespace.PUB]
+    assert b"x" in inner.names[Namespace.PUB]
 
 
 def test_a_request_ends_when_the_timeout_is_over() -> None:
@@ -120,7 +120,7 @@ def test_rejected_credentials_are_refreshed_once_for_each_request() -> None:
     create(store)
     assert refreshes == ["expired", "much later"]
     assert rejected == [old, fresh]
-    assert b"x" in fresh.areas[Namespace.PUB]
+    assert b"x" in fresh.names[Namespace.PUB]
 
 
 def never(refused: CredentialsRejected, _: Store) -> Store:

@@ -119,7 +119,7 @@ def test_a_key_is_found_where_it_is_rendered(path: bytes) -> None:
     """root.2, publish.1: taken literally."""
     root = S3Root("bucket", "pre/fix")
     assert root.render(path) == b"s3://bucket/pre/fix/" + path
-    assert root.locate(root.render(path) + b"/", CWD, nowhere) == path
+    assert root.locate(root.render(path) + b"/") == path
 
 
 @pytest.mark.parametrize(
@@ -170,11 +170,11 @@ def test_a_root_behind_a_link_is_found_from_both_sides_and_links_below_it_stay()
 def test_what_is_not_an_url_under_the_root_is_refused(save: bytes) -> None:
     """publish.1, layout.3."""
     with pytest.raises(ConfigError):
-        S3Root("bucket", "prefix").locate(save, CWD, nowhere)
+        S3Root("bucket", "prefix").locate(save)
 
 
 def test_an_s3_root_itself_is_located_as_the_empty_path() -> None:
     """watch.1."""
     root = S3Root("bucket", "prefix")
-    assert root.locate(b"s3://bucket/prefix/", CWD, nowhere) == b""
+    assert root.locate(b"s3://bucket/prefix/") == b""
     assert root.render(b"") == b"s3://bucket/prefix"

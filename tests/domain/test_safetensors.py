@@ -56,7 +56,7 @@ def test_a_file_without_data_is_whole(header: object) -> None:
 def test_the_greatest_end_counts_wherever_it_is() -> None:
     header = {"b": {"data_offsets": [4, 12]}, "a": {"data_offsets": [0, 4]}}
     assert fault_of(file_of(header, 12)) is None
-    assert fault_of(file_of(header, 11)) == "cut off: the header speaks of 83 bytes and the file has 82"
+    assert fault_of(file_of(header, 11)) == "cut off: the header describes 83 bytes and the file has 82"
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_any_text_is_formatted_unchanged_or_raises_one_error(text: str) -> None:
         "http://[::1]:9000",
     ],
 )
-def test_encrypted_and_local_connections_are_no_risk(url: str) -> None:
+def test_encrypted_and_local_connections_are_not_a_risk(url: str) -> None:
     """s3.16"""
     assert plaintext_risk(parse_origin(url), "read") is None
 

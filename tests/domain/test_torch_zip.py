@@ -37,7 +37,7 @@ def test_bytes_after_the_end_are_broken() -> None:
     """verify.6"""
     content = sample("torch/zip.pt")
     assert fault_of(content + b"\0")
-    assert fault_of(content + content) == f"{2 * len(content)} bytes, and its directory speaks of {len(content)}"
+    assert fault_of(content + content) == f"{2 * len(content)} bytes, but its directory describes {len(content)}"
 
 
 def test_bytes_missing_in_the_middle_are_broken() -> None:

@@ -83,7 +83,7 @@ def test_publications_of_which_none_is_whole_are_an_error(log: Log) -> None:
         latest_whole(log.store, log.checker)
 
 
-def test_an_error_of_the_store_is_no_reason_to_fall_back(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_store_is_not_a_reason_to_fall_back(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     """verify.2"""
     log.publish(1, 1, b"a/1")
     log.publish(1, 2, b"a/2")

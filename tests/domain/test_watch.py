@@ -54,14 +54,14 @@ def test_complete_saves_are_published_in_step_order_and_each_once() -> None:
     run.watch.scan()
     assert run.published() == [3, 20, 100, 50]
     expected = {Entry.of(3, step, b"exec/a/checkpoint-%d" % step).name for step in (3, 20, 50, 100)}
-    assert run.store.areas[Namespace.PUB] == expected
+    assert run.store.names[Namespace.PUB] == expected
 
 
 @pytest.mark.parametrize(("newest", "is_said"), [(2, False), (3, False), (4, True)])
 def test_a_watch_says_that_a_newer_execution_has_published(newest: int, *, is_said: bool) -> None:
     """watch.8."""
     run = Run(epoch=3)
-    run.store.areas[Namespace.PUB] |= {Entry.of(epoch, 1, b"exec/x").name for epoch in (1, newest)}
+    run.store.names[Namespace.PUB] |= {Entry.of(epoch, 1, b"exec/x").name for epoch in (1, newest)}
     run.watch.begin()
     said = [note for note in run.report.notes if "a newer execution has published" in note]
     assert len(said) == is_said
@@ -80,10 +80,10 @@ def test_the_root_itself_can_be_the_folder_of_saves() -> None:
     """watch.1."""
     run = Run(saves=b"")
     run.save(7)
-    run.store.areas[Namespace.PUB].add(Entry.of(1, 1, b"x").name)
+    run.store.names[Namespace.PUB].add(Entry.of(1, 1, b"x").name)
     run.watch.begin()
     run.watch.scan()
-    assert Entry.of(3, 7, b"checkpoint-7").name in run.store.areas[Namespace.PUB]
+    assert Entry.of(3, 7, b"checkpoint-7").name in run.store.names[Namespace.PUB]
 
 
 def test_lower_steps_are_published_before_a_broken_higher_one_is_an_error() -> None:
@@ -119,7 +119,7 @@ def test_a_save_in_the_log_is_neither_read_nor_published_again() -> None:
     """watch.1, watch.7: a restarted watch does not report earlier publications."""
     run = Run()
     path = run.save(1, b"broken meanwhile")
-    run.store.areas[Namespace.PUB].add(Entry.of(3, 1, path).name)
+    run.store.names[Namespace.PUB].add(Entry.of(3, 1, path).name)
     run.watch.begin()
     run.watch.scan()
     assert run.report.said == []
@@ -130,7 +130,7 @@ def test_an_entry_created_by_another_watch_is_reported_once() -> None:
     run = Run()
     run.watch.begin()
     path = run.save(1)
-    run.store.areas[Namespace.PUB].add(Entry.of(3, 1, path).name)
+    run.store.names[Namespace.PUB].add(Entry.of(3, 1, path).name)
     run.watch.scan()
     run.watch.scan()
     assert [said for said, _ in run.report.said] == ["already"]
@@ -139,7 +139,7 @@ def test_an_entry_created_by_another_watch_is_reported_once() -> None:
 def test_an_unrecognised_entry_at_the_start_is_an_error() -> None:
     """layout.4: the error names every one of them."""
     run = Run()
-    run.store.areas[Namespace.PUB] |= {b"foreign", b"README", Entry.of(1, 1, b"x").name}
+    run.store.names[Namespace.PUB] |= {b"foreign", b"README", Entry.of(1, 1, b"x").name}
     with pytest.raises(
         FormatError, match=re.escape("pub/: unrecognised entry (move it out of the folder): README")
     ) as caught:
@@ -153,7 +153,7 @@ def test_an_unrecognised_entry_that_appears_later_is_ignored() -> None:
     """layout.4: watch reads the log once."""
     run = Run()
     run.watch.begin()
-    run.store.areas[Namespace.PUB].add(b"foreign")
+    run.store.names[Namespace.PUB].add(b"foreign")
     run.save(1)
     run.watch.scan()
     assert run.published() == [1]
@@ -166,7 +166,7 @@ def test_a_save_with_too_long_a_path_is_refused_before_anything_is_written() -> 
     run.watch.begin()
     with pytest.raises(ConfigError, match="over 255 bytes"):
         run.watch.scan()
-    assert run.store.areas[Namespace.PUB] == set()
+    assert run.store.names[Namespace.PUB] == set()
 
 
 @pytest.mark.parametrize("saves", [b"d" * 121, b"exec/a\nb"])
@@ -187,7 +187,7 @@ def test_a_transient_fault_neither_loses_a_save_nor_reports_it_twice(fault: Faul
     watch.scan()
     watch.scan()
     assert len(run.report.said) == 1
-    assert run.store.areas[Namespace.PUB] == {Entry.of(3, 1, b"exec/a/checkpoint-1").name}
+    assert run.store.names[Namespace.PUB] == {Entry.of(3, 1, b"exec/a/checkpoint-1").name}
 
 
 def test_two_folders_of_one_step_are_both_published() -> None:
@@ -243,11 +243,11 @@ def test_a_save_that_is_being_removed_is_named_once_and_looked_at_again() -> Non
     run = Run()
     path = run.save(1)
     record = Entry.of(9, 1, path).name
-    run.store.areas[Namespace.PRUNE].add(record)
+    run.store.names[Namespace.PRUNE].add(record)
     run.watch.begin()
     run.watch.scan()
     run.watch.scan()
     assert len(run.report.all("not published")) == 1
-    run.store.areas[Namespace.PRUNE].clear()
+    run.store.names[Namespace.PRUNE].clear()
     run.watch.scan()
     assert run.published() == [1]

@@ -83,7 +83,7 @@ def test_after_a_rollback_in_a_shared_folder_only_what_is_written_anew_is_publis
     run.write(400)
     run.watcher.scan()
     assert run.published() == [(2, 200), (2, 400)]
-    latest = max(run.store.areas[Namespace.PUB])
+    latest = max(run.store.names[Namespace.PUB])
     assert (Entry.parse(latest).epoch, Entry.parse(latest).step) == (2, 400)
 
 
@@ -95,7 +95,7 @@ def test_what_is_passed_over_is_said_once() -> None:
     run.watcher.scan()
     assert run.report.notes == [
         (
-            "passing over 2 saves of earlier executions until they are written anew, "
+            "skipping 2 saves of earlier executions until they are written anew, "
             "the newest is /ckpt/exec/shared/checkpoint-200 (epoch 1)"
         )
     ]
@@ -124,7 +124,7 @@ def test_a_save_with_several_markers_is_new_when_all_of_them_are() -> None:
     save = "step=7.ckpt"
     run.put(f"{save}/.metadata", b"x")
     run.put(f"{save}/meta.pt", torch_zip(b""))
-    store.areas[Namespace.PUB].add(Entry.of(1, 7, SAVES + b"/" + save.encode()).name)
+    store.names[Namespace.PUB].add(Entry.of(1, 7, SAVES + b"/" + save.encode()).name)
     run.watcher.begin()
     run.put(f"{save}/.metadata", b"x")
     run.watcher.scan()
@@ -173,7 +173,7 @@ def test_a_save_that_vanished_and_came_back_is_looked_at_again() -> None:
     run.watcher.begin()
     run.write(100)
     run.watcher.scan()
-    run.store.areas[Namespace.PUB].clear()
+    run.store.names[Namespace.PUB].clear()
     run.write(100)
     run.watcher.scan()
     assert run.published() == [(2, 100)]
@@ -185,7 +185,7 @@ def test_a_save_that_vanished_and_came_back_is_looked_at_again() -> None:
     run.write(100)
     run.watcher.scan()
     assert run.published() == [(2, 100), (2, 100)]
-    assert len(run.store.areas[Namespace.PUB]) == 1
+    assert len(run.store.names[Namespace.PUB]) == 1
 
 
 def test_a_save_settles_when_two_scans_see_the_same() -> None:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.install
 
 @pytest.fixture(scope="module")
 def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """In a folder that nobody may write to."""
+    """In a folder that is not writable."""
     folder = tmp_path_factory.mktemp("pyz")
     file = build(folder / "publish.pyz")
     folder.chmod(0o555)
@@ -53,7 +53,7 @@ def test_it_starts_by_its_own_name(pyz: Path) -> None:
 @pytest.mark.parametrize("isolated", [True, False], ids=["by its name", "as Python's argument"])
 def test_it_runs_no_code_from_the_working_directory_or_pythonpath(pyz: Path, tmp_path: Path, *, isolated: bool) -> None:
     """env.3"""
-    directories = [tmp_path / "working", tmp_path / "named"]
+    directories = [tmp_path / "working", tmp_path / "named", tmp_path / "dotted"]
     for directory in directories:
         directory.mkdir()
         # What the program imports; Python itself imports `keyword` before the program has a say, unless it is isolated.
@@ -63,7 +63,7 @@ def test_it_runs_no_code_from_the_working_directory_or_pythonpath(pyz: Path, tmp
     flags = ["-checkpoint", "s3://bucket/p", "-creds", f"file:{key}", "-timeout", "1s"]
     ended = subprocess.run(
         [*([] if isolated else [sys.executable]), pyz, "resolve", *flags],
-        env=os.environ | {"PYTHONPATH": f":{directories[1]}"},
+        env=os.environ | {"PYTHONPATH": f":{directories[1]}:{tmp_path}/working/../dotted"},
         cwd=directories[0],
         capture_output=True,
         text=True,
@@ -84,6 +84,14 @@ def test_it_finds_itself_without_the_site_module(pyz: Path) -> None:
     """Without `site` the path of the file stays relative, as it was given."""
     command = [sys.executable, "-S", pyz.name, "-version"]
     ended = subprocess.run(command, cwd=pyz.parent, env={}, capture_output=True, text=True, check=False)
+    assert ended.stdout == f"publish {__version__}\n", ended.stderr
+
+
+def test_it_starts_in_a_working_directory_that_was_removed(pyz: Path, tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    script = 'cd "$0" && rmdir "$0" && exec "$@"'
+    command: list[str | Path] = ["sh", "-c", script, tmp_path / "gone", sys.executable, pyz, "-version"]
+    ended = subprocess.run(command, env={}, capture_output=True, text=True, check=False)
     assert ended.stdout == f"publish {__version__}\n", ended.stderr
 
 

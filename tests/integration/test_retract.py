@@ -12,9 +12,10 @@ import pytest
 
 from publish.domain.entry import Entry
 from tests.support.cli_job import Watch
-from tests.support.fault_proxy import Held, passes
+from tests.support.fault_proxy import passes
 from tests.support.program import Word, run, start
 from tests.support.s3_jobs import S3Job
+from tests.support.wire_faults import Held
 
 PUBLISHED, RETRACTED = range(1, 13), range(2, 13, 2)
 

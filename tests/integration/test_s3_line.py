@@ -12,12 +12,13 @@ from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.domain.errors import NotApplied, OutcomeUnknown, PermanentFault, StoreFault, Unreachable
 from publish.domain.ports import Namespace
 from tests.support.ca import CertificateAuthority, MakeFront
-from tests.support.fault_proxy import Wire, lost_request
+from tests.support.fault_proxy import Wire
 from tests.support.proxies import TinyProxy
 from tests.support.retrying import retrying
 from tests.support.s3_jobs import s3_job
 from tests.support.s3_roots import BUNDLE, Place, make_place, wire_to
 from tests.support.servers import KeyedServer, free_ports
+from tests.support.wire_faults import lost_request
 
 NAME = b"00000000000000000001-00000000000000000002-MFRGG"
 

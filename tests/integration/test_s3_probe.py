@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from publish.domain.probe import ROUNDS, WRITERS
-from tests.support.fault_proxy import Fault, lost_reply, passes, says, silence, unconditional
+from tests.support.fault_proxy import Fault, passes
 from tests.support.racy_store import RacyPut
 from tests.support.s3_jobs import S3Job, s3_job
 from tests.support.servers import S3Server
+from tests.support.wire_faults import lost_reply, says, silence, unconditional
 
 OBJECT = "publish-probe-"
 RACE = "-race"

@@ -8,9 +8,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.support.fault_proxy import Held, passes, says
+from tests.support.fault_proxy import passes
 from tests.support.program import start
 from tests.support.s3_jobs import S3Job
+from tests.support.wire_faults import Held, says
 
 
 @pytest.mark.parametrize(("saves", "objects"), [(30, 2_100), pytest.param(1_000, 10_000, marks=pytest.mark.exhaustive)])

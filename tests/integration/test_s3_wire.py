@@ -6,59 +6,24 @@ import re
 import signal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from publish.domain.entry import Entry
-from publish.domain.errors import PublishError
-from publish.domain.prune import prune
-from publish.domain.publish import publish_entry
-from publish.domain.resolve import latest
-from publish.domain.retention import Policy
-from tests.support.fakes import FakeReport
-from tests.support.fault_proxy import (
-    Exchange,
-    Fault,
+from tests.support.fault_proxy import Exchange, Fault
+from tests.support.program import RETRYING, without_narration
+from tests.support.s3_faults import BUSY, CONFLICT, FINAL
+from tests.support.s3_jobs import S3Job
+from tests.support.wire_faults import (
     cut_in_headers,
     drips,
     lost_reply,
     lost_request,
     nothing_but_200,
-    passes,
     reset_in_headers,
-    says,
     silence,
     truncated,
     truncated_unnoticed,
-    web_page,
 )
-from tests.support.moto_server import Moto
-from tests.support.program import RETRYING, without_narration
-from tests.support.retrying import retrying
-from tests.support.s3_jobs import S3Job
-from tests.support.s3_roots import make_place, wire_to
 
-CONFLICT = says(409, "ConditionalRequestConflict")
-BUSY = {
-    "500": says(500, "InternalError"),
-    "bare 500": says(500),
-    "502": says(502),
-    "503": says(503, "SlowDown"),
-    "bare 503": says(503),
-    "504": says(504),
-    "429": says(429),
-}
-ELSEWHERE = says(307, "TemporaryRedirect", headers=(("Location", "http://127.0.0.1:1/"),))
-# What ends a verb, and a word of what it then says.
-FINAL = {
-    "expired": (says(400, "ExpiredToken"), "ExpiredToken"),
-    "denied": (says(403, "AccessDenied"), "AccessDenied"),
-    "skewed": (says(403, "RequestTimeTooSkewed"), "clock"),
-    "elsewhere": (ELSEWHERE, "check endpoint and region"),
-    "not implemented": (says(501, "NotImplemented"), "NotImplemented"),
-    "web page": (web_page, "check the endpoint"),
-}
-# Nothing of the request happened, or all of it did and nobody heard.
+# The request had no effect, or it had its effect and the reply is lost.
 LOST = {"lost request": lost_request, **BUSY, "empty 200": nothing_but_200}
 UNHEARD = {"lost reply": lost_reply, "reset": reset_in_headers, "cut": cut_in_headers}
 
@@ -271,77 +236,3 @@ def test_repeated_slow_downs_are_waited_out(job: S3Job) -> None:
     job.record(1)
     job.wire.spoil("GET", *[BUSY["503"]] * 5)
     assert job.run("resolve").out == f"{job.url(1)}\n".encode()
-
-
-FAULTS: dict[str, Fault] = {
-    "passes": passes,
-    "lost request": lost_request,
-    "lost reply": lost_reply,
-    "reset": reset_in_headers,
-    "cut": cut_in_headers,
-    "truncated": truncated,
-    "conflict": CONFLICT,
-    **BUSY,
-    **{name: fault for name, (fault, _) in FINAL.items()},
-}
-schedules = st.lists(st.sampled_from(sorted(FAULTS)), max_size=8)
-
-
-_SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@settings(_SETTINGS, max_examples=5)
-@given(puts=schedules, gets=schedules, deletes=schedules)
-def test_whatever_the_network_does_what_is_reported_is_true(
-    puts: list[str], gets: list[str], deletes: list[str], moto: Moto
-) -> None:
-    """s3.8, s3.9, s3.10, prune.1: and on a working network everything ends as it should."""
-    _check(puts, gets, deletes, moto)
-
-
-@pytest.mark.exhaustive
-@settings(_SETTINGS, max_examples=60)
-@given(puts=schedules, gets=schedules, deletes=schedules)
-def test_whatever_the_network_does_in_many_schedules_what_is_reported_is_true(
-    puts: list[str], gets: list[str], deletes: list[str], moto: Moto
-) -> None:
-    """s3.8, s3.9, s3.10, prune.1"""
-    _check(puts, gets, deletes, moto)
-
-
-def _check(puts: list[str], gets: list[str], deletes: list[str], moto: Moto) -> None:
-    place = make_place(moto)
-    kept = Entry.of(1, 1, b"exec/a/checkpoint-1")
-    place.fill(f"pub/{kept.name.decode()}", body=b"")
-    entry = Entry.of(1, 2, b"exec/a/checkpoint-2")
-    place.fill("exec/a/checkpoint-1/trainer_state.json", "exec/a/checkpoint-1/w", "exec/a/checkpoint-2/w")
-    with wire_to(moto) as wire:
-        wire.spoil("PUT", *map(FAULTS.__getitem__, puts))
-        wire.spoil("GET", *map(FAULTS.__getitem__, gets))
-        for method in ("POST", "DELETE"):
-            wire.spoil(method, *map(FAULTS.__getitem__, deletes))
-        store, report = retrying(place.store(wire.endpoint)), FakeReport()
-        made = found = pruned = None
-        try:
-            publish_entry(store, report, entry)
-            made = True
-            found = latest(store)
-            pruned = prune(store, report, Policy(1), map)
-        except PublishError:
-            pass
-        said = len(report.all("published") + report.all("already"))
-        assert said == bool(made)
-        paths = place.paths()
-        assert not made or f"pub/{entry.name.decode()}" in paths
-        assert found is None or found == entry
-        # A save goes only after its entry, and is on record until it is gone.
-        on_record = [path for path in paths if path.startswith(("pub/", ".publish/prune/"))]
-        entries = {Entry.parse(path.rpartition("/")[2].encode()) for path in on_record}
-        for one in (kept, entry):
-            assert one in entries or one.path in report.all("removed") or (one == entry and not made) or pruned
-        wire.heal()
-        store = retrying(place.store(wire.endpoint))
-        publish_entry(store, report, entry)
-        assert latest(store) == entry
-        assert prune(store, report, Policy(1), map)
-    assert place.paths() == ["exec/a/checkpoint-2/w", f"pub/{entry.name.decode()}"]

@@ -7,23 +7,24 @@ from __future__ import annotations
 
 from functools import cache
 
-from publish.domain.begin import Wishes, begin
+from publish.domain.begin import BeginOptions, begin
 from publish.domain.entry import Entry
 from publish.domain.errors import ConfigError
 from publish.domain.executions import Execution, recorded
 from publish.domain.ports import Namespace, Store
 from publish.domain.publish import publish_save
-from tests.model.explorer import Check, Program, View, World
+from tests.model.explorer import Check, Program, View
 from tests.model.scopes import is_whole, rules, save_path
+from tests.model.states import World
 from tests.support.fakes import FakeReport
 from tests.support.retrying import retrying
 
 
-def beginning(attempt: str, wishes: Wishes = Wishes(), *, then_publishes: int | None = None) -> Program:  # noqa: B008  (a tuple)
+def beginning(attempt: str, options: BeginOptions = BeginOptions(), *, then_publishes: int | None = None) -> Program:  # noqa: B008  (a tuple)
     """A node of an attempt; with `then_publishes`, its execution publishes the save of this step."""
 
     def program(store: Store, report: FakeReport) -> None:
-        execution = begin(retrying(store), attempt.encode(), wishes)
+        execution = begin(retrying(store), attempt.encode(), options)
         report.said.append(("began", execution))
         if then_publishes is not None:
             entry = Entry.of(execution.epoch, then_publishes, save_path(then_publishes))

@@ -19,7 +19,8 @@ from publish.domain.retention import Policy
 from publish.domain.retract import retract, retract_and_delete
 from publish.domain.root import PosixRoot
 from publish.domain.watch import Watcher
-from tests.model.explorer import Check, Program, View, World
+from tests.model.explorer import Check, Program, View
+from tests.model.states import World
 from tests.support.fakes import FakeReport, FakeStore
 from tests.support.retrying import retrying
 
@@ -46,7 +47,7 @@ def root_with(
         store.files[save_path(step) + b"/trainer_state.json"] = b'{"global_step": %d}' % step
         if published and step not in unpublished:
             namespace = Namespace.PRUNE if step in removing else Namespace.PUB
-            store.areas[namespace].add(entry(1, step).name)
+            store.names[namespace].add(entry(1, step).name)
     return World.of(store)
 
 
@@ -163,7 +164,7 @@ def _one_more_prune_leaves_nothing_over(
     """
     store = world.store()
     prune(retrying(store), FakeReport(), Policy(1), map)
-    kept = {Entry.parse(name) for name in store.areas[Namespace.PUB]}
+    kept = {Entry.parse(name) for name in store.names[Namespace.PUB]}
     left = World.of(store)
     for one in ever_published:
         if (
@@ -175,7 +176,7 @@ def _one_more_prune_leaves_nothing_over(
     for one in kept - unannounced:
         if not is_whole(left, one.path):
             return f"after one more prune an entry is without its save: {_shown(one)}"
-    for record in map(Entry.parse, store.areas[Namespace.PRUNE]):
+    for record in map(Entry.parse, store.names[Namespace.PRUNE]):
         if record not in kept:
             return f"one more prune leaves a removal record: {_shown(record)}"
     return None
@@ -186,7 +187,7 @@ def _one_more_prune_finishes_a_retraction(world: World) -> str | None:
     """retract.1: also if a prune would keep what is retracted."""
     store = world.store()
     prune(retrying(store), FakeReport(), Policy(9), map)
-    published = {Entry.parse(name).path for name in store.areas[Namespace.PUB]}
+    published = {Entry.parse(name).path for name in store.names[Namespace.PUB]}
     for name in world.entries(Namespace.PRUNE):
         record = Entry.parse(name)
         is_retracted = ((Namespace.PRUNE, name), RETRACTED) in world.records

@@ -8,15 +8,16 @@ from typing import NamedTuple
 import pytest
 
 from publish.domain import begin as begin_module
-from publish.domain.begin import Wishes
+from publish.domain.begin import BeginOptions
 from publish.domain.entry import Entry
 from publish.domain.executions import resumed_by_newest
 from publish.domain.ports import Store
 from publish.domain.prune import Guards, prune
 from publish.domain.retention import Policy
 from tests.model.executions import beginning, execution_rules
-from tests.model.explorer import CounterExample, Explorer, Program, World
+from tests.model.explorer import CounterExample, Explorer, Program
 from tests.model.scopes import pruning, publishing, root_with, save_path
+from tests.model.states import World
 from tests.support.fakes import FakeReport
 from tests.support.retrying import retrying
 
@@ -30,7 +31,7 @@ class Scope(NamedTuple):
         return Explorer(self.root, self.programs, execution_rules(self.root), losses=self.losses)
 
 
-BACK = Wishes(save=save_path(1))
+BACK = BeginOptions(save=save_path(1))
 TWO_SAVES = root_with(range(1, 3))
 # The save of step 2 is there for an execution of epoch 1 that comes back and publishes it late.
 ONE_OF_TWO = root_with(range(1, 3), unpublished=(2,))
@@ -42,7 +43,12 @@ TWO_ATTEMPTS = Scope(TWO_SAVES, {"a-1": NODE_OF_A, "b-1": NODE_OF_B})
 TWO_OF_EACH = {**TWO_NODES.programs, "b-1": NODE_OF_B, "b-2": NODE_OF_B}
 GOING_BACK = Scope(TWO_SAVES, {"a-1": GOES_BACK, "prune": pruning(1)})
 TWO_GIVEN_EPOCHS = Scope(
-    TWO_SAVES, {"a-1": beginning("a", Wishes(6)), "b-1": beginning("b", Wishes(5)), "c-1": beginning("c", Wishes(5))}
+    TWO_SAVES,
+    {
+        "a-1": beginning("a", BeginOptions(6)),
+        "b-1": beginning("b", BeginOptions(5)),
+        "c-1": beginning("c", BeginOptions(5)),
+    },
 )
 
 SMALL = {

@@ -11,7 +11,7 @@ from publish.domain import prune as prune_module
 from publish.domain import publish as publish_module
 from publish.domain.removal import Remover
 from publish.domain.retention import PlannedRemoval, apply_retention
-from tests.model.explorer import CounterExample, Explorer, Program, View, World
+from tests.model.explorer import CounterExample, Explorer, Program, View
 from tests.model.scopes import (
     is_whole,
     pruning,
@@ -24,6 +24,7 @@ from tests.model.scopes import (
     the_end_is_in_order,
     watching,
 )
+from tests.model.states import World
 from tests.support.fakes import FakeReport
 
 

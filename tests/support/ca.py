@@ -100,7 +100,7 @@ class TlsFront:
 
     def _serve(self, raw: socket.socket) -> None:
         self._open.add(raw)
-        # A client that does not like the certificate, or goes away, is no error here.
+        # A client that does not like the certificate, or goes away, is not an error here.
         with contextlib.suppress(OSError), raw, self._context.wrap_socket(raw, server_side=True) as client:
             self._open.add(client)
             with socket.create_connection(self._upstream) as server:

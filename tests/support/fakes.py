@@ -24,7 +24,7 @@ class FakeStore:
     """A Store in memory: files by path; folders exist as prefixes of paths, as on S3."""
 
     def __init__(self, page_size: int = 1000) -> None:
-        self.areas: dict[Namespace, set[bytes]] = {namespace: set() for namespace in Namespace}
+        self.names: dict[Namespace, set[bytes]] = {namespace: set() for namespace in Namespace}
         self.records: dict[tuple[Namespace, bytes], bytes] = {}
         self.files: dict[bytes, bytes] = {}
         self.synced: list[bytes] = []
@@ -37,7 +37,7 @@ class FakeStore:
         self.page_size = page_size
 
     def list_entries(self, namespace: Namespace, token: str | None) -> Page:
-        return self._page(sorted(self.areas[namespace]), token)
+        return self._page(sorted(self.names[namespace]), token)
 
     def list_dated(self, namespace: Namespace, token: str | None) -> DatedPage:
         page = self.list_entries(namespace, token)
@@ -48,20 +48,20 @@ class FakeStore:
             raise ConfigError(f"over {NAME_LIMIT} bytes: {len(name)}")
 
     def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
-        if name in self.areas[namespace]:
+        if name in self.names[namespace]:
             raise AlreadyExists("taken")
-        self.areas[namespace].add(name)
+        self.names[namespace].add(name)
         self.records[namespace, name] = content
 
     def read_record(self, namespace: Namespace, name: bytes) -> bytes | None:
-        return self.records.get((namespace, name), b"") if name in self.areas[namespace] else None
+        return self.records.get((namespace, name), b"") if name in self.names[namespace] else None
 
     def sync_entries(self, namespace: Namespace, names: Sequence[bytes]) -> None:
         self.synced += [namespace.value + b"/" + name for name in names]
 
     def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         faults = {name: PermanentFault("stuck") for name in names if name in self.stuck}
-        self.areas[namespace] -= set(names) - set(faults)
+        self.names[namespace] -= set(names) - set(faults)
         return faults
 
     def save_exists(self, path: bytes) -> bool:
@@ -182,7 +182,7 @@ class FakeReport:
     def published(self, entry: Entry) -> None:
         self.said.append(("published", entry))
 
-    def already(self, entry: Entry) -> None:
+    def already_published(self, entry: Entry) -> None:
         self.said.append(("already", entry))
 
     def note(self, line: str) -> None:
@@ -215,13 +215,13 @@ class FakeReport:
     def removed(self, path: bytes) -> None:
         self.said.append(("removed", path))
 
-    def left(self, path: bytes, link: bytes) -> None:
+    def left_behind_link(self, path: bytes, link: bytes) -> None:
         self.said.append(("left", (path, link)))
 
-    def left_in_all(self, saves: int) -> None:
+    def left_behind_links(self, saves: int) -> None:
         self.said.append(("left in all", saves))
 
-    def failed(self, path: bytes, fault: PublishError) -> None:
+    def removal_failed(self, path: bytes, fault: PublishError) -> None:
         self.said.append(("failed", path))
 
     def progress(self, done: int, total: int) -> None:

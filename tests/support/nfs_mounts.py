@@ -35,7 +35,7 @@ class Node(NamedTuple):
         return self.root / "exec" / attempt / f"{'checkpoint' if framework == 'hf' else 'step'}-{step}"
 
     def make_save(self, step: int, folders: int = 0) -> Path:
-        """A whole save with weights, and so many folders in it, each with a file."""
+        """A whole save with weights, and several folders in it, each with a file."""
         save = self.save(step)
         (save / "deep").mkdir(parents=True)
         (save / "deep" / "weights").write_bytes(b"w")

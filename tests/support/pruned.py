@@ -12,7 +12,7 @@ from tests.support.retrying import retrying
 
 def save(store: FakeStore, epoch: int, step: int, path: bytes) -> Entry:
     entry = Entry.of(epoch, step, path)
-    store.areas[Namespace.PUB].add(entry.name)
+    store.names[Namespace.PUB].add(entry.name)
     store.files[path + b"/trainer_state.json"] = b"{}"
     store.files[path + b"/weights"] = b"w"
     return entry
@@ -26,4 +26,4 @@ def run(store: Store, keep: int = 1) -> FakeReport:
 
 
 def log(store: FakeStore) -> set[bytes]:
-    return store.areas[Namespace.PUB]
+    return store.names[Namespace.PUB]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
-from tests.support.fault_proxy import Exchange, says
+from tests.support.fault_proxy import Exchange
+from tests.support.wire_faults import says
 
 # Seconds.
 WINDOW = 0.001

@@ -6,10 +6,11 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support.fault_proxy import Wire, says
+from tests.support.fault_proxy import Wire
 from tests.support.program import Result, Word, run, start, without_narration
 from tests.support.s3_roots import Place, make_place, private_directory
 from tests.support.servers import S3Server
+from tests.support.wire_faults import says
 
 EXPIRED = says(403, "ExpiredToken")
 

@@ -13,6 +13,28 @@ from publish.domain.ports import Namespace
 from tests.support.fault_proxy import Fault, Wire
 from tests.support.moto_server import Moto
 from tests.support.s3_roots import Place, make_place
+from tests.support.wire_faults import says, web_page
+
+CONFLICT = says(409, "ConditionalRequestConflict")
+BUSY = {
+    "500": says(500, "InternalError"),
+    "bare 500": says(500),
+    "502": says(502),
+    "503": says(503, "SlowDown"),
+    "bare 503": says(503),
+    "504": says(504),
+    "429": says(429),
+}
+ELSEWHERE = says(307, "TemporaryRedirect", headers=(("Location", "http://127.0.0.1:1/"),))
+# What ends a verb, and a word of what it then says.
+FINAL = {
+    "expired": (says(400, "ExpiredToken"), "ExpiredToken"),
+    "denied": (says(403, "AccessDenied"), "AccessDenied"),
+    "skewed": (says(403, "RequestTimeTooSkewed"), "clock"),
+    "elsewhere": (ELSEWHERE, "check endpoint and region"),
+    "not implemented": (says(501, "NotImplemented"), "NotImplemented"),
+    "web page": (web_page, "check the endpoint"),
+}
 
 NAME = b"00000000000000000001-00000000000000000002-MFRGG"
 
@@ -34,7 +56,7 @@ def translate(wire: Wire, fault: Fault, call: Callable[[], object]) -> StoreFaul
 
 
 def write(store: S3Store) -> Callable[[], object]:
-    """A put of a name that nobody has put."""
+    """A put of a fresh name."""
     return lambda: store.create(Namespace.PUB, secrets.token_hex(8).encode())
 
 

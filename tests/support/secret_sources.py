@@ -17,7 +17,7 @@ from publish.domain.errors import CredentialsError, SourceUnavailable
 CANARY = "canary-7f3a"
 KEYS = {"access_key_id": "AKIDEXAMPLE", "secret_access_key": CANARY}
 CREDENTIALS = Credentials("AKIDEXAMPLE", CANARY, None, None, "us-east-1")
-SOMEBODY = 65534
+OTHER_USER = 65534
 
 Read = Callable[[Path], Credentials]
 
@@ -32,10 +32,10 @@ def private(path: Path) -> Credentials:
 
 @contextmanager
 def without_privilege() -> Iterator[None]:
-    """Root may read everything, so what cannot be read is tried as somebody else."""
+    """Root may read everything, so what cannot be read is tested as another user."""
     mine = os.geteuid()
     if mine == 0:
-        os.seteuid(SOMEBODY)
+        os.seteuid(OTHER_USER)
     try:
         yield
     finally:

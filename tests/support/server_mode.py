@@ -31,7 +31,7 @@ WEED = Path(sys.executable).with_name("weed")
 
 
 class NamedStore(NamedTuple):
-    """A store that somebody else started. Each test makes a bucket in it."""
+    """A store that is running already. Each test creates a bucket in it."""
 
     endpoint: str
     key: Key

@@ -40,15 +40,15 @@ class FakeFreshRoot:
 
     def fill(self, *paths: str, body: bytes = b"x") -> None:
         for path in paths:
-            for area, names in self._store.areas.items():
-                if path.startswith(f"{area.value.decode()}/"):
+            for namespace, names in self._store.names.items():
+                if path.startswith(f"{namespace.value.decode()}/"):
                     names.add(path.encode().split(b"/", 1)[1])
                     break
             else:
                 self._store.files[path.encode()] = body
 
     def paths(self) -> list[str]:
-        entries = [area.value + b"/" + name for area, names in self._store.areas.items() for name in names]
+        entries = [space.value + b"/" + name for space, names in self._store.names.items() for name in names]
         return sorted(path.decode() for path in (*entries, *self._store.files))
 
 

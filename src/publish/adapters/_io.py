@@ -1,15 +1,11 @@
-"""Plumbing that several adapters share: files that may not be files, wrapped exceptions, calls that may hang."""
+"""What several adapters share: reading a path that may not be a regular file, and the causes of an exception."""
 
 from __future__ import annotations
 
 import os
 import stat
-import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import TypeVar
-
-T = TypeVar("T")
+from collections.abc import Iterator
 
 # O_NONBLOCK: a FIFO without a writer opens at once instead of blocking (open(2)); a regular file ignores it.
 READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -67,27 +63,3 @@ def causes(error: BaseException) -> Iterator[BaseException]:
         keywords = getattr(cause, "kwargs", {})
         waiting += [keywords.get("error"), getattr(cause, "reason", None), *cause.args]
         waiting += [cause.__cause__, cause.__context__]
-
-
-def run_with_limit(work: Callable[[], T], seconds: float) -> T:
-    """What `work` returns or raises. Raises TimeoutError after `seconds`; `work` then goes on in its thread.
-
-    A socket's timeout is per read, so it never ends a slow drip, and a name lookup has none.
-    """
-    values: list[T] = []
-    errors: list[BaseException] = []
-    ended = threading.Event()
-
-    def run() -> None:
-        try:
-            values.append(work())
-        except BaseException as error:  # noqa: BLE001  (raised again in the caller's thread)
-            errors.append(error)
-        ended.set()
-
-    threading.Thread(target=run, name="request", daemon=True).start()
-    if not ended.wait(seconds):
-        raise TimeoutError
-    for error in errors:
-        raise error
-    return values[0]

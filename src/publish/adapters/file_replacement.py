@@ -42,15 +42,30 @@ def _behind_links(path: bytes) -> bytes:
     The kernel refuses that in /tmp for open(2), but not for the rename (proc_sys_fs(5), protected_symlinks).
     """
     for _ in range(_MAX_LINKS):
-        try:
-            status = os.lstat(path)
-        except FileNotFoundError:
+        target = _target(path)
+        if target is None:
             return path
+        path = os.path.join(os.path.dirname(path), target)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def _target(path: bytes) -> bytes | None:
+    """What the symbolic link `path` holds; None: it is not one, or not there. Raises ConfigError and OSError.
+
+    The link itself is opened, so that its owner is the owner of what is followed (open(2), O_PATH).
+    """
+    try:
+        link = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        status = os.fstat(link)
         if not stat.S_ISLNK(status.st_mode):
-            return path
+            return None
         if status.st_uid not in (os.geteuid(), 0):
             raise ConfigError(
                 f"cannot write the picture (a symbolic link of another user, uid {status.st_uid}): {to_text(path)}"
             )
-        path = os.path.join(os.path.dirname(path), os.readlink(path))
-    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        return os.readlink(b"", dir_fd=link)
+    finally:
+        os.close(link)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from publish.cli import backends
 from publish.cli.goflag import Flag, path
 from publish.cli.verbs.common import ATTEMPT, EPOCH, Invocation, attempt_name
-from publish.domain.begin import Wishes, begin, latest_of
+from publish.domain.begin import BeginOptions, begin, latest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,20 +17,8 @@ if TYPE_CHECKING:
     from publish.domain.root import Root
 
 FROM = Flag("from", path, "SAVE", "resume from this publication, to go back; default: the latest")
-OWN_EPOCH = Flag(
-    EPOCH.name,
-    EPOCH.parse,
-    EPOCH.metavar,
-    f"this execution's epoch; default: ${EPOCH.variable}, else one above every earlier one",
-    variable=EPOCH.variable,
-)
-OWN_ATTEMPT = Flag(
-    ATTEMPT.name,
-    ATTEMPT.parse,
-    ATTEMPT.metavar,
-    f"this execution's name; default: ${ATTEMPT.variable}, else a fresh name",
-    variable=ATTEMPT.variable,
-)
+OWN_EPOCH = EPOCH.described_as(f"this execution's epoch; default: ${EPOCH.variable}, else one above every earlier one")
+OWN_ATTEMPT = ATTEMPT.described_as(f"this execution's name; default: ${ATTEMPT.variable}, else a fresh name")
 
 
 def beginning(invocation: Invocation, *, verify: bool) -> Callable[[OpenRoot], Execution]:
@@ -40,8 +28,8 @@ def beginning(invocation: Invocation, *, verify: bool) -> Callable[[OpenRoot], E
     epoch, save = line.get(EPOCH), line.get(FROM)
 
     def begin_on(opened: OpenRoot) -> Execution:
-        wishes = Wishes(epoch, None if save is None else opened.locate_save(save))
-        return begin(opened.store, attempt, wishes, _whole_only(invocation, opened) if verify else latest_of)
+        options = BeginOptions(epoch, None if save is None else opened.locate_save(save))
+        return begin(opened.store, attempt, options, _whole_only(invocation, opened) if verify else latest_of)
 
     return begin_on
 

@@ -1,7 +1,7 @@
 """The first process of a container: it starts the program proper, passes signals on to it and reaps what it orphans.
 
-The kernel spares that process every default action (pid_namespaces(7)): neither an alarm nor a second signal could
-end it while a C call holds the interpreter's lock. They end a child.
+The kernel applies no default action of a signal to that process (pid_namespaces(7)): neither an alarm nor a second
+signal could end it while a C call holds the interpreter's lock. A child can be ended so.
 """
 
 from __future__ import annotations

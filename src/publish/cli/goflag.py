@@ -53,6 +53,19 @@ class Flag(Generic[T]):
         self.variable = variable
         self.only_for = only_for
 
+    def described_as(self, about: str) -> Flag[T]:
+        """The same flag with another help text, for a verb in which it means something else."""
+        return Flag(
+            self.name,
+            self.parse,
+            self.metavar,
+            about,
+            default=self.default,
+            required=self.required,
+            variable=self.variable,
+            only_for=self.only_for,
+        )
+
     @property
     def synopsis(self) -> str:
         """The flag as it is given: `-keep N`."""

@@ -23,6 +23,7 @@ STATUSES = (
     ("1", "failure; stderr says why"),
     ("2", "usage error: the command line or a variable; stderr says how to call it"),
     ("130, 143", "ended by SIGINT, SIGTERM (watch: by the second one)"),
+    ("142", "out of time (-timeout), and ended by the kernel because publish could not end itself"),
 )
 VARIABLES = (
     (EPOCH, "the execution's epoch if -epoch is not given"),

@@ -1,7 +1,8 @@
-"""The end of a process whose time is over and in which no instruction of Python's runs any more.
+"""Ends a process whose time is over even if the interpreter is stuck in a C call.
 
 The deadline (deadline.py) needs the interpreter's lock. A C call that holds it, a parser perhaps, would also hold up
-the deadline. So the kernel has an alarm, a little later, that ends the process: SIGALRM at its default action.
+the deadline. So an alarm is set for a little later: SIGALRM at its default action, by which the kernel ends the
+process (status 142).
 """
 
 from __future__ import annotations

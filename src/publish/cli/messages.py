@@ -1,4 +1,4 @@
-"""What is said of an error: the place to look at first, then what is wrong."""
+"""Error messages: where to look first, then what is wrong."""
 
 from __future__ import annotations
 

@@ -11,19 +11,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from publish.domain.redaction import Redactor
 
-# C0, DEL and C1, and the two other line ends of Unicode: a log line stays one line, and no name can
-# send escape sequences to a terminal.
-_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {
-    ord("\n"): "\\n",
-    ord("\r"): "\\r",
-    ord("\t"): "\\t",
-    # The bytes of C1 where they are not UTF-8, as surrogates: some terminals act on them (ECMA-48).
-    **{0xDC00 + code: f"\\x{code:02x}" for code in range(0x80, 0xA0)},
-    # Line ends to Unicode; what turns the direction of text; what has no width (Unicode Standard Annex 9, section 2).
-    **{
-        code: f"\\u{code:04x}"
-        for code in (0x061C, 0xFEFF, *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x206A))
-    },
+# Unicode's line ends, and characters that change the direction of text or are not shown at all (PropList and
+# DerivedCoreProperties: Bidi_Control, Default_Ignorable_Code_Point).
+_UNSEEN = (
+    *(0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0x200B, 0x2010)),
+    *(*range(0x2028, 0x202F), *range(0x2060, 0x2070), 0x3164, *range(0xFE00, 0xFE10), 0xFEFF, 0xFFA0),
+    *(*range(0xFFF0, 0xFFFC), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B)),
+    *(*range(0xE0000, 0xE0080), *range(0xE0100, 0xE01F0)),
+)
+# With C0, DEL and C1: a log line stays one line, and no name can send escape sequences to a terminal. C1 also as bytes
+# that are not UTF-8, which are surrogates here: some terminals act on them (ECMA-48).
+_ESCAPES = {code: ascii(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0), *_UNSEEN)} | {
+    0xDC00 + code: f"\\x{code:02x}" for code in range(0x80, 0xA0)
 }
 
 

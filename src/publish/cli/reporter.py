@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from publish.domain.errors import PublishError
     from publish.domain.root import Root
 
-# Progress is shown for a removal of more saves than this, or one that has run for so many seconds,
+# Progress is shown for a removal of more saves than this, or one that has run for this many seconds,
 PROGRESS_MIN_SAVES = 20
 PROGRESS_MIN_SECONDS = 2.0
 # and at most once in this time, in seconds.
@@ -38,7 +38,7 @@ class Reporter:
         """A publication was made."""
         self._output.print_result(b"published " + self._describe(entry))
 
-    def already(self, entry: Entry) -> None:
+    def already_published(self, entry: Entry) -> None:
         """The publication existed before."""
         self._output.log("already published: " + to_text(self._describe(entry)))
 
@@ -87,16 +87,16 @@ class Reporter:
         """A save existed and has been removed."""
         self._output.print_result(b"removed " + self._printable(path))
 
-    def left(self, path: bytes, link: bytes) -> None:
+    def left_behind_link(self, path: bytes, link: bytes) -> None:
         """A save was left in place because `link`, on its path, is a symbolic link."""
         save, symlink = to_text(self._root.render(path)), to_text(self._root.render(link))
         self._output.log(f"{self._remover}: left {save} in place: {symlink} is a symbolic link")
 
-    def left_in_all(self, saves: int) -> None:
+    def left_behind_links(self, saves: int) -> None:
         """Saves were left in place because of links."""
         self._output.log(f"{self._remover}: symbolic links kept {saves} saves in place, so their space is not freed")
 
-    def failed(self, path: bytes, fault: PublishError) -> None:
+    def removal_failed(self, path: bytes, fault: PublishError) -> None:
         """A save or an entry could not be removed."""
         self._output.log(f"{self._remover}: cannot remove {to_text(self._root.render(path))}: {fault}")
 

@@ -1,4 +1,4 @@
-"""What is said about a save that was looked at: its verdict as one line."""
+"""The verdict on a save as one line of text, for the verbs that verify."""
 
 from __future__ import annotations
 

@@ -41,15 +41,15 @@ class WatchLoop:
         opened: OpenRoot,
         deadline: Deadline,
         interval: float,
-        tidy: Callable[[], None] | None,
+        prune: Callable[[], None] | None,
     ) -> None:
-        """`tidy` is called after each scan that published something; None: it is not."""
+        """`prune` is called after each scan that published something; None: it is not."""
         self._watcher = watcher
         self._notes = notes
         self._opened = opened
         self._deadline = deadline
         self._interval = interval
-        self._tidy = tidy
+        self._prune = prune
         self._has_begun = False
 
     def bind(self) -> None:
@@ -97,6 +97,6 @@ class WatchLoop:
     def _publish(self) -> Scan:
         before = self._watcher.published
         scan = self._deadline.run(self._watcher.scan)
-        if self._tidy is not None and self._watcher.published > before:
-            self._deadline.run(self._tidy)
+        if self._prune is not None and self._watcher.published > before:
+            self._deadline.run(self._prune)
         return scan

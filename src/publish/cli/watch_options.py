@@ -10,11 +10,10 @@ from publish.cli.goflag import Flag, duration, positive
 from publish.cli.messages import describe
 from publish.cli.verbs.common import KEEP_EVERY, SYNC, TIMEOUT, Invocation
 from publish.cli.watch_loop import WatchLoop
-from publish.domain.entry import to_text
-from publish.domain.errors import ConfigError, PublishError, UsageError
+from publish.domain.errors import PublishError, UsageError
 from publish.domain.frameworks import FRAMEWORKS
 from publish.domain.recognition import Recogniser
-from publish.domain.watch import Watcher, check_saves_folder
+from publish.domain.watch import Watcher, check_execution_folder, check_saves_folder
 from publish.domain.watch_notes import WatchNotes
 
 TYPE_CHECKING = False
@@ -25,15 +24,7 @@ if TYPE_CHECKING:
     from publish.cli.deadline import Deadline
 
 INTERVAL = Flag("interval", duration, "DURATION", "how long to wait between two scans", default="10s")
-SCAN_TIMEOUT = Flag(
-    TIMEOUT.name,
-    duration,
-    TIMEOUT.metavar,
-    "how long one scan may take on an S3 root, or the final scan on a directory",
-    default=TIMEOUT.default,
-)
-
-
+SCAN_TIMEOUT = TIMEOUT.described_as("how long one scan may take on an S3 root, or the final scan on a directory")
 KEEP = Flag(
     "keep",
     positive,
@@ -61,17 +52,32 @@ class WatchOptions:
         """Raises ConfigError if no save in `folder`, relative to the root, could be published."""
         check_saves_folder(opened.store, self._framework, folder)
 
-    def on(self, opened: OpenRoot, deadline: Deadline, folder: bytes, epoch: int, advice: str = "") -> WatchLoop:
-        """The watch of `folder`, relative to the root. `advice`: as in `WatchNotes`. Raises ConfigError."""
+    def on(
+        self, opened: OpenRoot, deadline: Deadline, folder: bytes, epoch: int, advice: str = "", *, links: bool = False
+    ) -> WatchLoop:
+        """The watch of `folder`, relative to the root. Raises ConfigError.
+
+        `links`: as in `Watcher`. `advice`: as in `WatchNotes`.
+        """
+        if not links:
+            check_execution_folder(opened.store, opened.root, folder)
         find_flaw = _flaw_finder(opened) if self._verify else lambda _path: ""
         watcher = Watcher(
-            opened.store, opened.reporter, opened.root, self._framework, folder, epoch, find_flaw, sync=self._sync
+            opened.store,
+            opened.reporter,
+            opened.root,
+            self._framework,
+            folder,
+            epoch,
+            find_flaw,
+            sync=self._sync,
+            links=links,
         )
         recogniser = Recogniser(opened.store, opened.root, FRAMEWORKS, self._framework, folder)
         notes = WatchNotes(opened.reporter, recogniser, opened.root, self._framework, folder, monotonic(), advice)
         notes.begin(epoch, self._interval)
-        tidy = None if self._keep is None else partial(self._prune, opened, self._keep)
-        return WatchLoop(watcher, notes, opened, deadline, self._interval, tidy)
+        prune = None if self._keep is None else partial(self._prune, opened, self._keep)
+        return WatchLoop(watcher, notes, opened, deadline, self._interval, prune)
 
     def _prune(self, opened: OpenRoot, keep: int) -> None:
         """A prune that fails is reported, and the watch goes on (watch.10)."""
@@ -98,13 +104,3 @@ def _flaw_finder(opened: OpenRoot) -> Callable[[bytes], str]:
         return "" if verdict.is_whole else describe_faults(verdict)
 
     return find_flaw
-
-
-def execution_folder(opened: OpenRoot, folder: bytes) -> bytes:
-    """`folder`, where an execution saves, relative to the root. Raises ConfigError if a link leads there."""
-    if opened.store.real_path(folder) not in (folder, None):
-        raise ConfigError(
-            "the folder of this execution is reached through a symbolic link (give SAVES if that is meant): "
-            f"{to_text(opened.root.render(folder))}"
-        )
-    return folder

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from publish.domain.entry import EXECUTIONS, MAX_UINT64, Entry, to_text
-from publish.domain.errors import AlreadyExists, ConfigError
+from publish.domain.errors import AlreadyExists, ConfigError, SaveError
 from publish.domain.executions import Execution, claimant, claimed_epochs, epoch_name, recorded
 from publish.domain.light_typing import NamedTuple
-from publish.domain.listing import entries
+from publish.domain.listing import entries, printable_log
 from publish.domain.ports import Namespace, Store
 from publish.domain.publish import check_publishable
 
@@ -25,12 +25,12 @@ Choose = Callable[[Collection[Entry]], Entry | None]
 """The publication to resume from, of those in the log; raises ConfigError if none will do."""
 
 
-class Wishes(NamedTuple):
-    """What the caller asks for besides an answer."""
+class BeginOptions(NamedTuple):
+    """What the caller chooses itself; None: `begin` decides."""
 
     epoch: int | None = None
     save: bytes | None = None
-    """The path of the save to go back to; None: the latest publication."""
+    """The path of the published save to go back to."""
 
 
 def latest_of(log: Collection[Entry]) -> Entry | None:
@@ -38,23 +38,23 @@ def latest_of(log: Collection[Entry]) -> Entry | None:
     return max(log, default=None)
 
 
-def begin(store: Store, attempt: bytes, wishes: Wishes, choose: Choose = latest_of) -> Execution:
+def begin(store: Store, attempt: bytes, options: BeginOptions, choose: Choose = latest_of) -> Execution:
     """The same answer for every call with this attempt, whatever else happens at the same time (begin.5).
 
-    `choose` counts only in the call that decides for the attempt, and not where a save is wished for.
-    Raises ConfigError if a wish cannot be met, the save to resume from is gone or about to go, or the attempt's name
+    `choose` counts only in the call that decides for the attempt, and not if `options` names a save.
+    Raises ConfigError if an option cannot be met, the save to resume from is gone or about to go, or the attempt's name
     is so long that none of its saves could be published (layout.8).
     """
     check_publishable(store, Entry.of(0, 0, b"/".join((EXECUTIONS, attempt, _SHORTEST_SAVE))))
-    execution = recorded(store, attempt) or _decide(store, attempt, wishes, choose)
-    _check_wishes(execution, wishes)
+    execution = recorded(store, attempt) or _decide(store, attempt, options, choose)
+    _check_options(execution, options)
     _check_resumable(store, execution)
     return execution
 
 
-def _decide(store: Store, attempt: bytes, wishes: Wishes, choose: Choose) -> Execution:
+def _decide(store: Store, attempt: bytes, options: BeginOptions, choose: Choose) -> Execution:
     try:
-        proposed = _propose(store, attempt, wishes, choose)
+        proposed = _propose(store, attempt, options, choose)
         store.create(Namespace.BEGIN, attempt, proposed.record)
     except (AlreadyExists, ConfigError):
         # Another node was faster. Its execution may even have published and pruned since.
@@ -65,27 +65,25 @@ def _decide(store: Store, attempt: bytes, wishes: Wishes, choose: Choose) -> Exe
     return proposed
 
 
-def _propose(store: Store, attempt: bytes, wishes: Wishes, choose: Choose) -> Execution:
-    log, epoch = _claim(store, attempt, wishes.epoch)
-    resume = choose(log) if wishes.save is None else _publication_of(log, wishes.save)
+def _propose(store: Store, attempt: bytes, options: BeginOptions, choose: Choose) -> Execution:
+    log, epoch = _claim(store, attempt, options.epoch)
+    resume = choose(log) if options.save is None else _publication_of(log, options.save)
     if resume is not None and not store.save_exists(resume.path):
-        raise ConfigError(
-            f"the save to resume from is gone (retract it, or go back to another with -from): {to_text(resume.path)}"
-        )
+        raise SaveError("the save to resume from is gone (retract it, or go back to another with -from)", resume.path)
     return Execution(epoch, attempt, resume)
 
 
 def _claim(store: Store, attempt: bytes, asked: int | None) -> tuple[set[Entry], int]:
     """Claims an epoch above all others; returns the log as it was after that, and the epoch."""
     claimed = max(claimed_epochs(store), default=_NO_EPOCH)
-    published = _highest(set(entries(store, Namespace.PUB)))
+    published = _highest(printable_log(store))
     while True:
         if asked is None:
             epoch = _claim_above(store, attempt, max(claimed, published, _FIRST_EPOCH - 1))
         else:
             epoch = _claim_asked(store, attempt, asked, max(claimed - 1, published))
         # Read again: what was published before the epoch was claimed must be seen.
-        log = set(entries(store, Namespace.PUB))
+        log = set(printable_log(store))
         published = _highest(log)
         if epoch > published:
             return log, epoch
@@ -96,7 +94,10 @@ def _claim_above(store: Store, attempt: bytes, highest: int) -> int:
     for epoch in range(highest + 1, MAX_UINT64 + 1):
         if _try_claim(store, attempt, epoch):
             return epoch
-    raise ConfigError(f"there is no epoch above that of an earlier execution: {highest}")
+    raise ConfigError(
+        "there is no epoch above the highest one in use (if that one is a mistake, retract the publications that have "
+        f"it and remove its record in .publish/epoch/): {highest}"
+    )
 
 
 def _claim_asked(store: Store, attempt: bytes, asked: int, highest: int) -> int:
@@ -124,22 +125,22 @@ def _highest(log: Collection[Entry]) -> int:
 def _publication_of(log: Collection[Entry], save: bytes) -> Entry:
     entry = max((entry for entry in log if entry.path == save), default=None)
     if entry is None:
-        raise ConfigError(f"-from: this save is not published: {to_text(save)}")
+        raise SaveError("-from: this save is not published (publish log lists those that are)", save)
     return entry
 
 
-def _check_wishes(execution: Execution, wishes: Wishes) -> None:
-    """Raises ConfigError for a wish that contradicts what is on record."""
+def _check_options(execution: Execution, options: BeginOptions) -> None:
+    """Raises ConfigError for an option that contradicts the attempt's record."""
     resume = None if execution.resume is None else execution.resume.path
-    if wishes.epoch not in (None, execution.epoch):
-        raise _begun_already(f"with epoch {execution.epoch}, not {wishes.epoch}", execution)
-    if wishes.save not in (None, resume):
+    if options.epoch not in (None, execution.epoch):
+        raise _begun_already(f"with epoch {execution.epoch}, not {options.epoch}", execution)
+    if options.save not in (None, resume):
         was = "the start" if resume is None else to_text(resume)
-        raise _begun_already(f"from {was}, not {to_text(wishes.save or b'')}", execution)
+        raise _begun_already(f"from {was}, not {to_text(options.save or b'')}", execution)
 
 
 def _check_resumable(store: Store, execution: Execution) -> None:
-    """Raises ConfigError if the save is being removed, or is gone.
+    """Raises SaveError if the save is being removed, or is gone.
 
     The order matters: a prune drops its record only after the save is gone.
     """
@@ -149,9 +150,9 @@ def _check_resumable(store: Store, execution: Execution) -> None:
     advice = "begin again as another attempt, or go back to another save with -from"
     if any(record.path == path for record in entries(store, Namespace.PRUNE)):
         finish = "finish that with prune or with retract -delete"
-        raise ConfigError(f"the save to resume from is being removed ({finish}, then {advice}): {to_text(path)}")
+        raise SaveError(f"the save to resume from is being removed ({finish}, then {advice})", path)
     if not store.save_exists(path):
-        raise ConfigError(f"the save to resume from is gone ({advice}, or retract it): {to_text(path)}")
+        raise SaveError(f"the save to resume from is gone ({advice}, or retract it)", path)
 
 
 def _begun_already(how: str, execution: Execution) -> ConfigError:
@@ -162,4 +163,4 @@ def _begun_already(how: str, execution: Execution) -> ConfigError:
 
 
 def _unusable_epoch(why: str, epoch: int) -> ConfigError:
-    return ConfigError(f"{why}; the scheduler must raise it with every execution: {epoch}")
+    return ConfigError(f"{why}; raise it with every execution, or give none and get a free one: {epoch}")

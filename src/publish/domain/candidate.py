@@ -1,4 +1,4 @@
-"""What lies in the folder of the saves and has the name of one."""
+"""Candidates: files and folders that have the name of a save, complete or not."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whether a save is complete, by a row of the table in `frameworks`.
 
-The files that a complete save has are looked at before the ones that it must not have: the latter
-are there from before the save begins until after it has ended, so no writer gets between the looks.
+The files that a complete save has are examined before the ones that it must not have: the latter are
+there from before the save begins until after it has ended, so no writer gets in between.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ def why_incomplete(store: Store, layout: Layout, save: Save) -> str | None:
 
     Raises FormatError, which names the file in the save and its fault, for a save that can never be complete.
     """
-    return next(_Look(store, layout, save).lacks(), None)
+    return next(_Examination(store, layout, save).lacks(), None)
 
 
 def marker_versions(store: Store, layout: Layout, save: Save) -> dict[bytes, str]:
     """The versions of the files that the save is complete with, as far as they are there."""
-    look = _Look(store, layout, save)
-    names = (name for need in layout.needs for name in look.names_of(need))
+    examination = _Examination(store, layout, save)
+    names = (name for need in layout.needs for name in examination.names_of(need))
     versions = ((name, store.version(join(save.path, name))) for name in names)
     return {name: version for name, version in versions if version is not None}
 
 
-class _Look:
-    """One look at one save, which lists the save at most once."""
+class _Examination:
+    """One examination of one save, which lists the save at most once."""
 
     def __init__(self, store: Store, layout: Layout, save: Save) -> None:
         self._store = store

@@ -2,7 +2,7 @@
 
 A pickled `torch.distributed.checkpoint.metadata.Metadata`, whose `storage_data` maps each piece of the state
 to where it lies: an object with the attributes `relative_path`, `offset` and `length`. A writer may bring
-its own classes, so they are told by their attributes alone.
+its own classes, so objects are recognised by their attributes alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from publish.domain.pickle_reader import load
 MAX_BYTES = 64 * 1024 * 1024
 """A longer one is not read."""
 
-# In a message.
+# Characters of a name that a message quotes.
 _MAX_NAME = 200
 
 _Attributes = dict[object, object]
@@ -84,7 +84,7 @@ def _piece(attributes: _Attributes) -> tuple[str | None, int]:
     match attributes:
         case {"relative_path": str(path), "offset": int(offset), "length": int(length)}:
             if offset < 0 or length < 0:
-                raise FormatError(f"a piece that has no place in its file: {path[:200]}")
+                raise FormatError(f"a piece that has no place in its file: {path[:_MAX_NAME]}")
             return path, offset + length
         case {"relative_path": str(path)}:
             return path, 0

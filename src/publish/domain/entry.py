@@ -15,12 +15,14 @@ _GROUP_ENDS = frozenset({0, 2, 4, 5, 7})
 _AS_DIGITS = bytes.maketrans(_ALPHABET, b"0123456789abcdefghijklmnopqrstuv")
 # Where the parts of a name begin: two numbers of 20 digits, then the path.
 _STEP_AT, _PATH_AT = 21, 42
-# No segment of a save's path, and no first segment.
-_NO_SEGMENTS = (b"", b".", b"..")
+# The path of a save has none of these segments, and does not begin with one that is reserved.
+_INVALID_SEGMENTS = (b"", b".", b"..")
 RESERVED = (b"pub", b".publish")
 # Where each execution has a folder of its own.
 EXECUTIONS = b"exec"
+# C0 and DEL; and those of C1, which terminals act on too, in UTF-8 (ECMA-48, RFC 3629).
 _CONTROL_CHARACTERS = bytes((*range(0x20), 0x7F))
+_C1_LEAD, _C1 = b"\xc2", tuple(b"\xc2%c" % code for code in range(0x80, 0xA0))
 
 
 class Entry(NamedTuple):
@@ -74,7 +76,7 @@ class Entry(NamedTuple):
 
 def _is_save_path(path: bytes) -> bool:
     segments = path.split(b"/")
-    return segments[0] not in RESERVED and b"\0" not in path and not any(each in segments for each in _NO_SEGMENTS)
+    return segments[0] not in RESERVED and b"\0" not in path and not any(each in segments for each in _INVALID_SEGMENTS)
 
 
 def to_text(text: bytes) -> str:
@@ -84,7 +86,9 @@ def to_text(text: bytes) -> str:
 
 def has_control_characters(path: bytes) -> bool:
     """Whether a path cannot be printed on one line as it is."""
-    return len(path.translate(None, _CONTROL_CHARACTERS)) != len(path)
+    if len(path.translate(None, _CONTROL_CHARACTERS)) != len(path):
+        return True
+    return _C1_LEAD in path and any(character in path for character in _C1)
 
 
 def validate_save_path(path: bytes) -> None:
@@ -96,6 +100,11 @@ def validate_save_path(path: bytes) -> None:
 def join(folder: bytes, name: bytes) -> bytes:
     """The path of what is called `name` in a folder; b"" is the root, or the folder itself."""
     return folder + b"/" + name if folder and name else folder or name
+
+
+def beside(path: bytes, name: bytes) -> bytes:
+    """The path of what is called `name` in the folder that holds `path`."""
+    return join(path.rpartition(b"/")[0], name)
 
 
 def overlap(one: bytes, other: bytes) -> bool:

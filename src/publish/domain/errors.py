@@ -2,7 +2,8 @@
 
 PublishError
   UsageError             print how to call the command; exit 2
-  ConfigError            stop: what the user named cannot be used (a root, a save, a record that contradicts a flag)
+  ConfigError            stop: what the user named cannot be used (a root, a record that contradicts a flag)
+    SaveError            stop: a save cannot be used, and the user is told which
   FormatError            stop: a name or a file breaks its format
   TimedOut               stop: -timeout ran out; a write under way may have happened
   CannotStartThread      stop: nothing was done; it may succeed later
@@ -26,6 +27,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from publish.domain.light_typing import TypeVar
+
+Fault = TypeVar("Fault", bound="PublishError")
+
 
 class PublishError(Exception):
     """The base class: the text is what the user reads after `publish: `."""
@@ -34,12 +39,28 @@ class PublishError(Exception):
     """Further faults of the same kind, found at the same time."""
 
 
+def first_with_rest(faults: Sequence[Fault]) -> Fault:
+    """The first of `faults`, which are of one kind, with the others as its `more`."""
+    first, *first.more = faults
+    return first
+
+
 class UsageError(PublishError):
     """The command line or an environment variable is wrong. Nothing was read or written."""
 
 
 class ConfigError(PublishError):
     """What the user named cannot be used: it is wrong or missing, or contradicts what is on record."""
+
+
+class SaveError(ConfigError):
+    """One save cannot be published, resumed from or taken back."""
+
+    def __init__(self, what: str, path: bytes) -> None:
+        """`path` is relative to the root, and the last part of the message."""
+        super().__init__(f"{what}: {path.decode('utf-8', 'surrogateescape')}")
+        self.what = what
+        self.path = path
 
 
 class FormatError(PublishError):

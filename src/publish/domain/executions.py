@@ -1,4 +1,4 @@
-"""What is on record of executions: who claimed which epoch, and what each attempt began with (begin.4)."""
+"""The records of executions: which attempt claimed which epoch, and what each attempt began with (begin.4)."""
 
 from __future__ import annotations
 
@@ -61,9 +61,12 @@ def recorded(store: Store, attempt: bytes) -> Execution | None:
     if not (space and epoch.isdigit() and len(epoch) <= _EPOCH_DIGITS and int(epoch) <= MAX_UINT64):
         raise _broken(Namespace.BEGIN, attempt, "not a line `<epoch> <entry or ->`")
     try:
-        return Execution(int(epoch), attempt, None if entry == _NO_ENTRY else Entry.parse(entry))
+        resume = None if entry == _NO_ENTRY else Entry.parse(entry)
     except FormatError:
         raise _broken(Namespace.BEGIN, attempt, "the entry does not parse") from None
+    if resume is not None and has_control_characters(resume.path):
+        raise _broken(Namespace.BEGIN, attempt, "the path of its entry has control characters")
+    return Execution(int(epoch), attempt, resume)
 
 
 def resumed_by_newest(store: Store, log: Collection[Entry]) -> Entry | None:
@@ -119,4 +122,6 @@ def _parse_epoch_name(name: bytes) -> int:
 
 
 def _broken(namespace: Namespace, name: bytes, why: str) -> FormatError:
-    return FormatError(f"{to_text(namespace.value)}/: broken record ({why}): {to_text(name)}")
+    return FormatError(
+        f"{to_text(namespace.value)}/: broken record ({why}; move it out of the folder): {to_text(name)}"
+    )

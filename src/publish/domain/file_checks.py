@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from publish.domain import dcp_metadata, safetensors, torch_zip, weight_index
-from publish.domain.entry import join, to_text
+from publish.domain.entry import beside, to_text
 from publish.domain.errors import FormatError
 from publish.domain.json_document import MAX_BYTES, integer_at, parse_object
 from publish.domain.layout import Check, Need
@@ -77,7 +77,7 @@ def _index(store: Store, path: bytes, sizes: Sizes) -> str | None:
     if not isinstance(named, frozenset):
         return f"is {named}" if named else "has no weight_map"
     for name in sorted(named):
-        if fault := _safetensors(store, _beside(path, name), sizes):
+        if fault := _safetensors(store, beside(path, name), sizes):
             return f"names {to_text(name)}, which {fault}"
     return None
 
@@ -96,13 +96,9 @@ def _dcp(store: Store, path: bytes, sizes: Sizes) -> str | None:
     if len(content) > dcp_metadata.MAX_BYTES:
         return None
     ends = dcp_metadata.file_ends(content)
-    part = next(dcp_metadata.missing_parts(ends, lambda name: sizes(_beside(path, name))), None)
+    part = next(dcp_metadata.missing_parts(ends, lambda name: sizes(beside(path, name))), None)
     if part is None:
         return None
     if part.is_outside:
         return f"names a file outside its folder: {part.name}"
     return f"names {part.name}, which " + (ABSENT if part.size is None else f"has {part.size} of {part.end} bytes")
-
-
-def _beside(path: bytes, name: bytes) -> bytes:
-    return join(path.rpartition(b"/")[0], name)

@@ -1,4 +1,4 @@
-"""Which files of a save are looked at, by their names, and what each must have to be whole."""
+"""Which files of a save are judged, by their names, and what each must hold to be whole."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from publish.domain import dcp_metadata, ocdbt, safetensors, torch_zip, weight_index
-from publish.domain.entry import join, to_text
+from publish.domain.entry import beside, to_text
 from publish.domain.errors import FormatError
 from publish.domain.json_document import MAX_BYTES as MAX_JSON
+from publish.domain.json_document import parse_object
 from publish.domain.save_files import SaveFiles
 from publish.domain.trainer_state import global_step
 
@@ -67,9 +68,8 @@ def _index(save: SaveFiles, file: bytes) -> Iterator[str]:
     if isinstance(named, str):
         yield named
         return
-    folder, slash, _ = file.rpartition(b"/")
     for shard in sorted(named or ()):
-        path = folder + slash + shard
+        path = beside(file, shard)
         if path not in save.files:
             yield f"it names a file that is not there: {to_text(shard)}"
         elif save.size(path) == 0:
@@ -116,7 +116,7 @@ def _metadata(save: SaveFiles, file: bytes) -> Iterator[str]:
 
 
 def _size_beside(save: SaveFiles, file: bytes, name: bytes) -> int | None:
-    path = join(file.rpartition(b"/")[0], name)
+    path = beside(file, name)
     return save.size(path) if path in save.files else None
 
 
@@ -157,7 +157,7 @@ def _trainer_state(save: SaveFiles, file: bytes) -> Iterator[str]:
 
 def _is_cut_off(content: bytes) -> bool:
     try:
-        return global_step(content) is None
+        return parse_object(content) is None
     except FormatError:
         return False
 

@@ -1,4 +1,4 @@
-"""The words of the table in `frameworks`: what a framework's saves are called and what makes one complete."""
+"""What a row of the table in `frameworks` says: how a framework names its saves and what makes one complete."""
 
 from __future__ import annotations
 
@@ -155,6 +155,7 @@ class Framework(NamedTuple):
         layouts = tuple(layout for layout in self.layouts if layout.where in (Where.ANYWHERE, where))
         if not layouts:
             raise ConfigError(
-                f"complete saves cannot be told {where.value} (publish them from inside the training): {self.name}"
+                f"complete saves cannot be recognised {where.value} "
+                f"(publish them from inside the training): {self.name}"
             )
         return layouts

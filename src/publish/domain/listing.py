@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from publish.domain.entry import Entry, has_control_characters, to_text
-from publish.domain.errors import FormatError
+from publish.domain.errors import FormatError, first_with_rest
 from publish.domain.light_typing import TypeVar
 from publish.domain.ports import DatedName, DatedPage, Namespace, Page, SavedFile, Store
 
@@ -52,7 +52,7 @@ def _each_once(
 
 
 def printable_log(store: Store) -> list[Entry]:
-    """Every entry of `pub/`, for verbs that print paths to stdout as they are.
+    """Every entry of `pub/`, for verbs that print paths to stdout as they are or give them to a program.
 
     Raises FormatError also for an entry that another program wrote for a path with control characters: a line of it
     would read as another path, or drive a terminal (layout.8).
@@ -78,6 +78,4 @@ def parsed(namespace: Namespace, items: Iterable[Item], parse: Callable[[Item], 
         except FormatError as fault:
             unrecognised.append(str(fault))
     if unrecognised:
-        first, *more = (FormatError(f"{to_text(namespace.value)}/: {fault}") for fault in sorted(unrecognised))
-        first.more = more
-        raise first
+        raise first_with_rest([FormatError(f"{to_text(namespace.value)}/: {fault}") for fault in sorted(unrecognised)])

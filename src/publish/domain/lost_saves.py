@@ -6,24 +6,24 @@ from collections.abc import Collection
 
 from publish.domain.candidate import Candidate
 from publish.domain.entry import to_text
-from publish.domain.errors import NotDurable
-from publish.domain.inherited import InheritedSaves
+from publish.domain.errors import NotDurable, first_with_rest
 from publish.domain.ports import Store
+from publish.domain.unchanged_saves import UnchangedSaves
 
 
 class LostSaves:
-    """Remembers them until they are written anew.
+    """Remembers these saves until they are written anew.
 
     After a failed fsync(2) Linux may keep the pages as if they were on disk: the save reads well, and the next
     fsync(2) of it succeeds.
     """
 
     def __init__(self, store: Store) -> None:
-        self._unchanged = InheritedSaves(store)
+        self._unchanged = UnchangedSaves(store)
         self._faults: dict[bytes, NotDurable] = {}
 
     def add(self, candidate: Candidate, fault: NotDurable) -> None:
-        """`fault`: what the sync of this save said."""
+        """`fault`: the error of the sync of this save."""
         path = candidate.save.path
         self._unchanged.remember([candidate])
         self._faults[path] = NotDurable(f"{fault}; not published until it is saved anew: {to_text(path)}")
@@ -36,9 +36,7 @@ class LostSaves:
         return False
 
     def check(self, paths: Collection[bytes]) -> None:
-        """Raises NotDurable for those that are among these saves."""
+        """Raises NotDurable if any of `paths` is such a save, with a fault for each."""
         faults = [fault for path, fault in self._faults.items() if path in paths]
         if faults:
-            first, *rest = faults
-            first.more = rest
-            raise first
+            raise first_with_rest(faults)

@@ -22,7 +22,7 @@ def fault(manifest: bytes) -> str | None:
         return "not the manifest of an OCDBT database"
     size = int.from_bytes(manifest[4:12], "little")
     if size != len(manifest):
-        return f"{len(manifest)} bytes, and it speaks of {size}"
+        return f"{len(manifest)} bytes, but its header says {size}"
     if _crc32c(manifest[:-4]) != int.from_bytes(manifest[-4:], "little"):
         return "its checksum is not that of its content"
     return None

@@ -18,7 +18,7 @@ _LONGEST_NUMBER = 9
 
 
 class _Other:
-    """What the reader passes over: a list, a set, bytes, most tuples."""
+    """What the reader skips: a list, a set, bytes, most tuples."""
 
 
 OTHER = _Other()
@@ -109,22 +109,22 @@ class Machine:
             raise FormatError(f"a pickle of a protocol that is not known: {protocol}")
 
     def frame(self) -> None:
-        """How much to read ahead, which is all here."""
+        """The size of what follows, for readers of a stream; here all data is in memory."""
         self.number(8)
 
     def text(self, size: int) -> None:
-        """Text of so many bytes."""
+        """Text of `size` bytes."""
         self.stack.append(self.take(size).decode("utf-8", "surrogatepass"))
 
     def other(self, size: int = 0) -> None:
-        """A value that says nothing, of so many bytes."""
+        """A value of `size` bytes that the reader skips."""
         self.at += size
         if self.at > len(self.data):
             raise FormatError(f"cut off: {len(self.data)} bytes")
         self.stack.append(OTHER)
 
     def integer(self, size: int) -> None:
-        """A signed number of so many bytes."""
+        """A signed number of `size` bytes."""
         if size > _LONGEST_NUMBER:
             self.other(size)
         else:
@@ -157,17 +157,17 @@ class Machine:
         self.tuple(items)
 
     def drop(self) -> None:
-        """Adds to a collection that is passed over."""
+        """Adds to a collection that the reader skips."""
         self.to_mark()
         self.top()
 
     def append(self) -> None:
-        """Adds one value to a collection that is passed over."""
+        """Adds one value to a collection that the reader skips."""
         self.stack.pop()
         self.top()
 
     def collection(self) -> None:
-        """A collection of all since the last mark, which is passed over."""
+        """A collection of all since the last mark, which the reader skips."""
         self.to_mark()
         self.stack.append(OTHER)
 
@@ -196,19 +196,19 @@ class Machine:
             target += items
 
     def class_in_text(self) -> None:
-        """A name that stands in the pickle."""
+        """A class whose module and name follow as two lines."""
         module = self.line()
         self.stack.append(kind_of(module, self.line()))
 
     def class_on_stack(self) -> None:
-        """A name whose two parts are on the stack."""
+        """A class whose module and name are on the stack."""
         name, module = self.stack.pop(), self.stack.pop()
         if not isinstance(name, str) or not isinstance(module, str):
             raise FormatError(f"not a pickle: a class without a name at byte {self.at - 1}")
         self.stack.append(kind_of(module, name))
 
     def make(self, arguments: int) -> None:
-        """An object of a class, for the arguments on the stack, which say nothing here."""
+        """An object of a class. Its arguments, which are on the stack, are not needed."""
         if len(self.stack) <= arguments:
             raise self.malformed()
         del self.stack[-arguments:]

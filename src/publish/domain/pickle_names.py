@@ -1,4 +1,4 @@
-"""What a name in a pickle stands for. Nothing is looked up: a name is only told by its text."""
+"""What a name in a pickle stands for, by its text alone: nothing is imported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Kind(Enum):
 
     RECORD = "an object with attributes"
     MAPPING = "a dictionary"
-    PLAIN = "a value that says nothing"
+    PLAIN = "a value that the reader skips"
 
 
 _MAPPINGS = {

@@ -16,7 +16,7 @@ from publish.domain.pickle_machine import Machine
 def load(data: bytes) -> object:
     """The object that a pickle holds. Bytes after its end are not looked at.
 
-    A Record; a dictionary as the list of its keys and values by turns; a tuple of two with a dictionary in
+    A Record; a dictionary as a list of its keys and values in alternation; a tuple of two with a dictionary in
     it; a str, an int or None; OTHER for all else. Objects may be shared and may hold themselves.
     Raises FormatError for what is not a whole pickle of plain data.
     """

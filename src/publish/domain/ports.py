@@ -101,7 +101,7 @@ class Store(Protocol):
     def create(self, namespace: Namespace, name: bytes, content: bytes = b"") -> None:
         """Creates `name` with its content exclusively: of any number of racers exactly one returns.
 
-        Nobody ever reads less than the whole content.
+        No reader ever sees less than the whole content.
 
         Durable on return, and also on AlreadyExists. Creates the namespace if necessary.
         Raises AlreadyExists, Conflict, OutcomeUnknown (perhaps written) or what prevented it.
@@ -114,13 +114,13 @@ class Store(Protocol):
         """
 
     def sync_entries(self, namespace: Namespace, names: Sequence[bytes]) -> None:
-        """Makes these entries durable, whoever created them; one that does not exist is not a fault."""
+        """Makes these entries durable, whichever process created them; one that does not exist is not a fault."""
 
     def remove_entries(self, namespace: Namespace, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """Removes names (at most 1,000) and returns those that could not be removed, each with the reason.
 
         A name that does not exist is not a fault. Idempotent. The removals are durable on return,
-        and so are earlier ones by anyone else, even if `names` is empty.
+        and so are earlier ones by other processes, even if `names` is empty.
         Raises if the request as a whole failed (some names may be gone).
         """
 

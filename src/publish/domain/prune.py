@@ -29,7 +29,10 @@ class Guards(NamedTuple):
     is_whole: Callable[[bytes], bool] | None = None
 
 
-def prune(store: Store, report: Report, policy: Policy, parallel: ParallelMap, guards: Guards = Guards()) -> bool:  # noqa: B008  (a tuple cannot change)
+NO_GUARDS = Guards()
+
+
+def prune(store: Store, report: Report, policy: Policy, parallel: ParallelMap, guards: Guards = NO_GUARDS) -> bool:
     """Removes the entries that `policy` does not keep, then their saves.
 
     Returns whether everything that had to go is gone; what is not was reported. Raises, and leaves
@@ -39,18 +42,14 @@ def prune(store: Store, report: Report, policy: Policy, parallel: ParallelMap, g
 
 
 def prune_dry_run(
-    store: Store,
-    report: Report,
-    policy: Policy,
-    parallel: ParallelMap,
-    guards: Guards = Guards(),  # noqa: B008  (a tuple cannot change)
+    store: Store, report: Report, policy: Policy, parallel: ParallelMap, guards: Guards = NO_GUARDS
 ) -> None:
     """Reports what `prune` would remove, and why the rest stays. Changes nothing."""
     _Prune(store, report, policy, parallel, guards).explain()
 
 
 class _Decision(NamedTuple):
-    """The log and the removal records as they were read, and the log in three."""
+    """The log and the removal records as they were read, and the log divided in three."""
 
     log: set[Entry]
     recorded: set[Entry]

@@ -65,7 +65,7 @@ class Redactor:
             self._base64 |= set(_base64_patterns(secret))
 
     def redact(self, text: str, limit: int | None = None) -> str:
-        """`text` with PLACEHOLDER in place of secrets. `limit`: made one line of at most so many characters."""
+        """`text` with PLACEHOLDER in place of secrets. `limit`: made one line of at most `limit` characters."""
         text = self._replace(text)
         if limit is None:
             return text

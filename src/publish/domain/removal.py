@@ -77,7 +77,7 @@ class Remover:
                 self._report.progress(done, len(going))
             self._drop_records(gone)
         if left > 1:
-            self._report.left_in_all(left)
+            self._report.left_behind_links(left)
 
     def _report_outcome(self, removal: PlannedRemoval, outcome: bool | SymlinkInPath | PermanentFault) -> bool:  # noqa: FBT001  (a result, handed on)
         """Returns whether the record can be dropped."""
@@ -85,7 +85,7 @@ class Remover:
             self._report_failure(removal.path, outcome)
             return False
         if isinstance(outcome, SymlinkInPath):
-            self._report.left(removal.path, outcome.link)
+            self._report.left_behind_link(removal.path, outcome.link)
         elif outcome:
             self._report.removed(removal.path)
         return True
@@ -115,7 +115,7 @@ class Remover:
 
     def _report_failure(self, path: bytes, fault: StoreFault) -> None:
         self.all_gone = False
-        self._report.failed(path, fault)
+        self._report.removal_failed(path, fault)
 
 
 def _in_pub(name: bytes) -> bytes:

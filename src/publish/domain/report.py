@@ -1,4 +1,4 @@
-"""What the domain tells its user, as it happens: the port of the command line's messages."""
+"""What the domain reports to the user: the port behind the command line's messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Report(Protocol):
     def published(self, entry: Entry) -> None:
         """A publication was made."""
 
-    def already(self, entry: Entry) -> None:
+    def already_published(self, entry: Entry) -> None:
         """The publication existed before."""
 
     def note(self, line: str) -> None:
@@ -48,13 +48,13 @@ class Report(Protocol):
     def removed(self, path: bytes) -> None:
         """A save existed and has been removed."""
 
-    def left(self, path: bytes, link: bytes) -> None:
+    def left_behind_link(self, path: bytes, link: bytes) -> None:
         """A save was left in place because `link`, on its path, is a symbolic link."""
 
-    def left_in_all(self, saves: int) -> None:
-        """So many saves, 2 or more, were left because of links; each was reported before."""
+    def left_behind_links(self, saves: int) -> None:
+        """`saves`: how many saves, 2 or more, were left because of links. Each was reported before."""
 
-    def failed(self, path: bytes, fault: PublishError) -> None:
+    def removal_failed(self, path: bytes, fault: PublishError) -> None:
         """A save or an entry (by its path below the root) could not be removed."""
 
     def progress(self, done: int, total: int) -> None:

@@ -30,7 +30,7 @@ class Reason(Enum):
 
 
 class RetentionResult(NamedTuple):
-    """The log in two, both in the log's order. `kept` says why each entry stays."""
+    """The log divided in two, each in the log's order. `kept` gives the reasons why an entry stays."""
 
     kept: dict[Entry, list[Reason]]
     removed: list[Entry]

@@ -21,7 +21,7 @@ _BAD_PREFIX_BYTES = b"?#\x7f"
 
 
 class Where(Enum):
-    """The kinds of root on which a layout is safe to tell."""
+    """The kinds of root on which a layout is recognised safely."""
 
     ANYWHERE = "anywhere"
     DIRECTORY = "on a directory"
@@ -79,7 +79,7 @@ class S3Root(NamedTuple):
         url = f"s3://{self.bucket}/{self.prefix}".encode()
         return url + b"/" + path if path else url
 
-    def locate(self, save: bytes, cwd: bytes, is_root: Callable[[bytes], bool]) -> bytes:  # noqa: ARG002  (a URL stands alone)
+    def locate(self, save: bytes) -> bytes:
         """The path of `save`, an `s3://` URL taken literally, below the root; b"" for the root."""
         url = save.rstrip(b"/")
         root = self.render(b"")

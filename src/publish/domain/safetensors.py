@@ -1,4 +1,4 @@
-"""Whether a safetensors file has all the bytes that its header speaks of.
+"""Whether a safetensors file has all the bytes that its header describes.
 
 The format (github.com/huggingface/safetensors, "Format"): 8 bytes with the size n of the header, an
 unsigned little-endian integer; n bytes of JSON, which gives each tensor's `data_offsets`, counted from
@@ -60,7 +60,7 @@ def fault(header: bytes, size: int) -> str | None:
         end = max(end, tensor_end)
     needed = PREFIX_BYTES + len(header) + end
     if needed > size:
-        return f"cut off: the header speaks of {needed} bytes and the file has {size}"
+        return f"cut off: the header describes {needed} bytes and the file has {size}"
     if needed < size:
         return f"longer than its header says: {size} bytes instead of {needed}"
     return None

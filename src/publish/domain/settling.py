@@ -1,4 +1,4 @@
-"""Whether a save has stopped changing, for the layouts whose files do not tell that they are the last."""
+"""Whether a save has stopped changing, for the layouts none of whose files is sure to be the last."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Settling:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a save may be found settled by looking once more."""
+        """Whether another scan may find a save settled."""
         return bool(self._seen)
 
-    def look_again(self, save: Save) -> bool:
-        """Returns whether all names, sizes and versions in the save are what they were at the last call for it."""
+    def observe(self, save: Save) -> bool:
+        """Remembers the files of the save; returns whether they are as at the last call, by name, size and version."""
         files = tuple(sorted(saved_files(self._store, save.path)))
         if self._seen.get(save) == files:
             del self._seen[save]

@@ -28,5 +28,5 @@ def fault(tail: bytes, size: int) -> str | None:
         return "cut off, or followed by something: no directory at its end"
     needed = directory + directory_size + TAIL_SIZE
     if needed != size:
-        return f"{size} bytes, and its directory speaks of {needed}"
+        return f"{size} bytes, but its directory describes {needed}"
     return None

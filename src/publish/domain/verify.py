@@ -12,7 +12,7 @@ from publish.domain.save_files import SaveFiles
 from publish.domain.wholeness import Verdict, check_save, judge
 
 OnVerdict = Callable[[bytes, Verdict], None]
-"""Is told a save's path and what is known about it."""
+"""Receives a save's path and its verdict."""
 
 
 def published_saves(store: Store) -> list[bytes]:
@@ -25,7 +25,7 @@ class SaveChecker:
     """Judges saves, each once."""
 
     def __init__(self, store: Store, parallel: ParallelMap, on_verdict: OnVerdict) -> None:
-        """`on_verdict` is told each verdict, as soon as it is there."""
+        """`on_verdict` is called with each verdict as soon as it is known."""
         self._store = store
         self._parallel = parallel
         self._on_verdict = on_verdict

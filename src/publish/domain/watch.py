@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 
 from publish.domain.candidate import Candidate, Completeness, find
 from publish.domain.entry import Entry, join, to_text
-from publish.domain.errors import FormatError, NotDurable
-from publish.domain.inherited import InheritedSaves
+from publish.domain.errors import ConfigError, FormatError, NotDurable
 from publish.domain.layout import Framework, Save
 from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import entries
@@ -17,6 +16,7 @@ from publish.domain.publish import SaveIsBeingRemoved, check_publishable, publis
 from publish.domain.report import Report
 from publish.domain.root import Root
 from publish.domain.settling import Settling
+from publish.domain.unchanged_saves import UnchangedSaves
 
 SETTLING = "has changed since the scan before"
 
@@ -42,6 +42,21 @@ def check_saves_folder(store: Store, framework: Framework, folder: bytes) -> Non
     check_publishable(store, Entry.of(0, 0, join(folder, framework.shortest)))
 
 
+def check_execution_folder(store: Store, root: Root, folder: bytes) -> None:
+    """Raises ConfigError if a symbolic link leads to the folder where an execution saves (watch.13).
+
+    The training makes a folder there, not a link. Another user who may write to `exec/` could lead the watch to saves
+    of their own. The folder need not exist. On S3 no request is sent.
+    """
+    real = store.real_path(folder)
+    if real == folder or (real is None and not store.exists(folder)):
+        return
+    raise ConfigError(
+        "the folder of this execution is reached through a symbolic link (if that is meant, start publish watch with "
+        f"SAVES): {to_text(root.render(folder))}"
+    )
+
+
 class Watcher:
     """Scans one folder of saves repeatedly.
 
@@ -59,12 +74,14 @@ class Watcher:
         find_flaw: Callable[[bytes], str] = lambda _path: "",
         *,
         sync: bool = True,
+        links: bool = True,
     ) -> None:
         """`saves`: the folder that holds the saves, relative to the root, b"" for the root.
 
         `find_flaw(path)`: why a save that the framework calls complete is not whole; "": it is (verify.3).
         `sync`: make the data of a save durable before it is published (data.1).
-        Raises ConfigError for a framework whose saves cannot be told on such a root.
+        `links`: whether `saves` may be reached through symbolic links, which only the user can decide (watch.13).
+        Raises ConfigError for a framework whose complete saves cannot be recognised on such a root.
         """
         self._store = store
         self._report = report
@@ -75,12 +92,13 @@ class Watcher:
         self._epoch = epoch
         self._find_flaw = find_flaw
         self._sync = sync
+        self._links = links
         self._distrusted: set[bytes] = set()
         self._published: set[Entry] = set()
         self.published = 0
         """How many saves it has published, or found published when it came to it."""
         self._being_removed: set[Entry] = set()
-        self._inherited = InheritedSaves(store)
+        self._inherited = UnchangedSaves(store)
         self._settling = Settling(store)
         self._lost = LostSaves(store)
 
@@ -95,6 +113,7 @@ class Watcher:
         Raises ConfigError if no save in this folder could ever be published (layout.8).
         """
         check_saves_folder(self._store, self._framework, self._saves)
+        self._check_links()
         log = list(entries(self._store, Namespace.PUB))
         self._published.update(entry for entry in log if entry.epoch == self._epoch)
         # A publisher that was killed may have created an entry without making it durable (data.5).
@@ -124,7 +143,7 @@ class Watcher:
         if inherited:
             newest = inherited[-1].save.path
             self._report.note(
-                f"passing over {len(inherited)} saves of earlier executions until they are written anew, "
+                f"skipping {len(inherited)} saves of earlier executions until they are written anew, "
                 f"the newest is {to_text(self._root.render(newest))} (epoch {epochs[newest]})"
             )
 
@@ -133,6 +152,7 @@ class Watcher:
 
         Raises NotDurable last, for each save of which a sync failed, in this scan or in an earlier one.
         """
+        self._check_links()
         found = find(self._store, self._layouts, self._saves)
         self._published &= {self._entry(candidate.save) for candidate in found}
         incomplete = []
@@ -160,6 +180,10 @@ class Watcher:
         self._lost.check({candidate.save.path for candidate in found})
         return Scan(len(found), incomplete)
 
+    def _check_links(self) -> None:
+        if not self._links:
+            check_execution_folder(self._store, self._root, self._saves)
+
     def _check_owner(self, candidate: Candidate) -> bool:
         """Returns whether the save and its markers belong to the user running, root or the owner of SAVES (watch.13).
 
@@ -167,11 +191,13 @@ class Watcher:
         """
         path = candidate.save.path
         paths = [path, *(path + b"/" + marker for layout in candidate.layouts for marker in layout.markers)]
-        foreign = [one for one in paths if not self._store.owner_is_trusted(one, self._saves)]
-        if foreign and path not in self._distrusted:
+        untrusted = [one for one in paths if not self._store.owner_is_trusted(one, self._saves)]
+        if untrusted and path not in self._distrusted:
             self._distrusted.add(path)
-            self._report.note(f"skipping a save that belongs to another user: {to_text(self._root.render(foreign[0]))}")
-        return not foreign
+            self._report.note(
+                f"skipping a save that belongs to another user: {to_text(self._root.render(untrusted[0]))}"
+            )
+        return not untrusted
 
     def _publish(self, entry: Entry) -> None:
         try:
@@ -191,7 +217,7 @@ class Watcher:
         layout, reason = self._examine(candidate)
         if layout is None:
             self._settling.forget(candidate.save)
-        elif layout.settle and not self._settling.look_again(candidate.save):
+        elif layout.settle and not self._settling.observe(candidate.save):
             return SETTLING
         return reason or self._find_flaw(candidate.save.path)
 

@@ -18,7 +18,7 @@ STALLED_SECONDS = 1800.0
 
 
 class WatchNotes:
-    """Decides when a scan, or the end, is worth a note. Times are seconds of one clock."""
+    """Decides when a scan, or the end of a watch, is worth a note. Times are seconds of one clock."""
 
     def __init__(
         self,
@@ -40,9 +40,9 @@ class WatchNotes:
         self._advice = advice
         # Each save that is not complete, and when it was first seen so.
         self._since: dict[bytes, float] = {}
-        # Saves of which was said that they are not complete.
+        # Saves that a note has called incomplete.
         self._told: set[bytes] = set()
-        # What was said, or looked into in vain: at each scan anew it would cost requests.
+        # Notes that were given, and checks that found nothing: repeating them at each scan would cost requests.
         self._done: set[tuple[str, bytes]] = set()
 
     def begin(self, epoch: int, interval: float) -> None:
@@ -56,6 +56,8 @@ class WatchNotes:
         """Says what keeps saves from being published, once it has done so for a while."""
         if scan.saves == 0 and now - self._started >= FIRST_NOTE_SECONDS and self._mark_done("no saves"):
             self._report.note(self._recogniser.describe_no_saves())
+        if scan.saves and now - self._started >= FIRST_NOTE_SECONDS and self._mark_done("neglected"):
+            self._note_neglected()
         self._since = {save.path: self._since.get(save.path, now) for save, _ in scan.incomplete}
         if scan.incomplete:
             self._note_newest(scan.incomplete[-1], now)
@@ -75,8 +77,11 @@ class WatchNotes:
             is_late = path not in self._told and now - self._since[path] >= FIRST_NOTE_SECONDS
             if is_late and self._mark_done("overtaken"):
                 hint = self._recogniser.other_framework([path])
-                line = f"is not complete although a later save has begun: {reason}"
-                self._say(path, f"{line}; {hint}" if hint else line)
+                self._say(path, _joined(f"is not complete although a later save has begun: {reason}", hint))
+
+    def _note_neglected(self) -> None:
+        if neglected := self._recogniser.describe_neglected():
+            self._report.note(neglected)
 
     def _say(self, path: bytes, what: str) -> None:
         self._told.add(path)
@@ -93,10 +98,12 @@ class WatchNotes:
         self._report.note(f"{reason}: published {published} {_saves(published)}")
         if scan.saves == 0:
             why = self._recogniser.describe_no_saves(ended=True)
-            self._report.note("; ".join([why, *([self._advice] if self._advice else [])]))
+            self._report.note(_joined(why, self._advice))
         if scan.incomplete:
             hint = self._recogniser.other_framework([scan.incomplete[-1].save.path])
-            self._report.note("; ".join([self._describe(scan.incomplete), *([hint] if hint else [])]))
+            self._report.note(_joined(self._describe(scan.incomplete), hint))
+        if scan.saves:
+            self._note_neglected()
 
     def failed(self, published: int) -> None:
         """An error, which is printed next, ends the watch."""
@@ -113,6 +120,10 @@ class WatchNotes:
 
     def _text(self, path: bytes) -> str:
         return to_text(self._root.render(path))
+
+
+def _joined(line: str, hint: str | None) -> str:
+    return f"{line}; {hint}" if hint else line
 
 
 def _saves(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Whether a save is structurally whole: whether its readers find all that its files speak of.
+"""Whether a save is structurally whole: whether every file and part that its files refer to is there.
 
 Only structure is looked at: content of the right size counts, whatever it is. A file of a kind that is not
 known is not judged, because a false "broken" keeps a job's saves from being published.

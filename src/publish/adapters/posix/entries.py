@@ -11,7 +11,7 @@ from contextlib import suppress
 from publish.adapters.posix.creation import make_empty, make_with_content
 from publish.adapters.posix.faults import ABSENT, NOT_THERE, final, ignoring_absence
 from publish.adapters.posix.fds import FILE_ITSELF, Fsync, closing, opening
-from publish.adapters.posix.namespaces import existing, made, reading
+from publish.adapters.posix.namespaces import open_existing, open_for_reading, open_or_create
 from publish.adapters.posix.nfs import is_removed_but_open
 from publish.adapters.posix.root import Identity, RootDirectory, identity
 from publish.domain.entry import to_text
@@ -32,22 +32,22 @@ class Entries:
 
     def names(self, namespace: bytes) -> list[bytes]:
         """One scan; a name that goes away meanwhile may be missing."""
-        with reading(self._root, namespace) as directory:
-            if directory is None:
-                return []
-            self._listed[namespace] = identity(os.fstat(directory))
-            with os.scandir(directory) as scan:
-                return [name for entry in scan for name in self._counted(namespace, entry, directory)]
+        with open_for_reading(self._root, namespace) as directory:
+            return [] if directory is None else self._names_in(namespace, directory)
 
     def times(self, namespace: bytes) -> list[tuple[bytes, float]]:
         """As `names`, each with its modification time in seconds."""
-        names = self.names(namespace)
-        with reading(self._root, namespace) as directory:
-            return [] if directory is None else list(_times(directory, names))
+        with open_for_reading(self._root, namespace) as directory:
+            return [] if directory is None else list(_times(directory, self._names_in(namespace, directory)))
+
+    def _names_in(self, namespace: bytes, directory: int) -> list[bytes]:
+        self._listed[namespace] = identity(os.fstat(directory))
+        with os.scandir(directory) as scan:
+            return [name for entry in scan for name in self._counted(namespace, entry, directory)]
 
     def create(self, namespace: bytes, name: bytes, content: bytes) -> None:
         """Makes `name` with its content, or raises AlreadyExists; durable either way."""
-        with made(self._root, namespace) as chain:
+        with open_or_create(self._root, namespace) as chain:
             file = self._make(chain.innermost, name, content)
             with final("created, but not yet durable (run this again)"):
                 # If another process has removed it again, the sync of its folder makes that durable.
@@ -64,12 +64,12 @@ class Entries:
     def _make(self, directory: int, name: bytes, content: bytes) -> int | None:
         if not content:
             return make_empty(directory, name)
-        with made(self._root, _TEMPORARY) as scratch:
+        with open_or_create(self._root, _TEMPORARY) as scratch:
             return make_with_content(scratch.innermost, directory, name, content, self._fsync)
 
     def read(self, namespace: bytes, name: bytes) -> bytes | None:
         """A record's content. Raises FormatError for what is not a record."""
-        with reading(self._root, namespace) as directory:
+        with open_for_reading(self._root, namespace) as directory:
             if directory is None:
                 return None
             try:
@@ -88,7 +88,7 @@ class Entries:
     def remove(self, namespace: bytes, names: Sequence[bytes]) -> Mapping[bytes, StoreFault]:
         """unlink(2) of each, then one sync of the folder: also of what an earlier prune only unlinked (data.6)."""
         faults: dict[bytes, StoreFault] = {}
-        with existing(self._root, namespace) as chain:
+        with open_existing(self._root, namespace) as chain:
             if chain is None:
                 return faults
             self._require_listed(namespace, chain.innermost)
@@ -104,7 +104,7 @@ class Entries:
 
     def sync(self, namespace: bytes, names: Iterable[bytes]) -> None:
         """Makes durable what another process may only have made (data.5)."""
-        with existing(self._root, namespace) as chain:
+        with open_existing(self._root, namespace) as chain:
             if chain is None:
                 return
             with final("already there, but not yet durable (run this again)"):
@@ -146,11 +146,11 @@ class Entries:
 
     def _not_regular(self, namespace: bytes, name: bytes) -> FormatError:
         path = self._root.absolute(os.path.join(namespace, name))
-        return FormatError(f"not a regular file, so not an entry: {to_text(path)}")
+        return FormatError(f"not a regular file (move it out of the folder): {to_text(path)}")
 
 
 def _times(directory: int, names: Iterable[bytes]) -> Iterator[tuple[bytes, float]]:
     for name in names:
-        # One that a prune removes meanwhile is in the log no more.
+        # One that a prune removes meanwhile is no longer in the log.
         with suppress(FileNotFoundError):
             yield name, os.lstat(name, dir_fd=directory).st_mtime

@@ -14,9 +14,9 @@ FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 FILE_ITSELF = FILE | os.O_NOFOLLOW
 
 MAX_DEPTH = 400
-"""A walk goes down so many folders: each level holds a descriptor, and a process has 1,024 of them as a rule."""
+"""How many folders deep a walk goes: each level holds a descriptor, and a process usually has 1,024 of them."""
 
-# fsync(2) of a filesystem that has no such thing, as some on FUSE or CIFS.
+# fsync(2) on a filesystem without it, as some on FUSE or CIFS.
 _FSYNC_UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
@@ -37,7 +37,7 @@ def closing(descriptor: int) -> Iterator[int]:
 
 
 class Fsync:
-    """fsync(2), which says once that a filesystem does not know it and goes on."""
+    """fsync(2). On a filesystem that does not support it, warns once and goes on."""
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         """`warn` takes a line for the user."""

@@ -1,7 +1,7 @@
 """The folders that are publish's own: `pub/` and what is in `.publish/`. No link leads into them.
 
-`pub` alone may be a link for reading, where it belongs to the user running or to root: anybody
-else's could lead to another root's log. Nothing is ever written or removed through it.
+Only `pub` may be a link, for reading, if the link belongs to the user running or to root: a link of
+another user could lead to another root's log. Nothing is ever written or removed through it.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Chain:
 
 
 @contextmanager
-def reading(root: RootDirectory, namespace: bytes) -> Iterator[int | None]:
+def open_for_reading(root: RootDirectory, namespace: bytes) -> Iterator[int | None]:
     """The namespace's descriptor; None: it is not there, which the server was asked for (nfs.1)."""
-    folder = _open_existing(root, namespace)
+    folder = _open(root, namespace)
     if folder is None:
         root.reopen()
-        folder = _open_existing(root, namespace)
+        folder = _open(root, namespace)
     if folder is None:
         yield None
         return
@@ -55,7 +55,7 @@ def reading(root: RootDirectory, namespace: bytes) -> Iterator[int | None]:
         yield folder
 
 
-def _open_existing(root: RootDirectory, namespace: bytes) -> int | None:
+def _open(root: RootDirectory, namespace: bytes) -> int | None:
     try:
         if namespace == _PUB:
             return _open_pub(root)
@@ -66,7 +66,7 @@ def _open_existing(root: RootDirectory, namespace: bytes) -> int | None:
 
 
 @contextmanager
-def existing(root: RootDirectory, namespace: bytes) -> Iterator[Chain | None]:
+def open_existing(root: RootDirectory, namespace: bytes) -> Iterator[Chain | None]:
     """The namespace for a removal, with the folders above it; None: it is not there.
 
     Raises ConfigError for a link in the place of one of them, or of `pub`.
@@ -82,7 +82,7 @@ def existing(root: RootDirectory, namespace: bytes) -> Iterator[Chain | None]:
 
 
 @contextmanager
-def made(root: RootDirectory, namespace: bytes) -> Iterator[Chain]:
+def open_or_create(root: RootDirectory, namespace: bytes) -> Iterator[Chain]:
     """The namespace for a creation, with the folders above it, made where they are missing.
 
     Raises ConfigError for a link in the place of one of them, or of `pub`.

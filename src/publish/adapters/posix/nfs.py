@@ -1,4 +1,4 @@
-"""What the Linux NFS client leaves in a directory: looked at only when such a name is met."""
+"""Files that the Linux NFS client keeps because a process still reads them. Mounts are read only if there is one."""
 
 from __future__ import annotations
 

@@ -80,15 +80,21 @@ class Saves:
 
     def real_path(self, path: bytes) -> bytes | None:
         """Where a path below the root leads to, relative to the root; None: outside, or nowhere."""
+        real = self._real_path(path)
+        # Links are resolved by the root's path, which must still lead to the root.
+        self._root.check()
+        return None if real is None else below(self._root, real)
+
+    def _real_path(self, path: bytes) -> bytes | None:
+        """The absolute path without links; None: it leads nowhere."""
         try:
             if self._root.look(path, _stat) is None:
                 return None
-            real = os.path.realpath(self._root.absolute(path), strict=True)
+            return os.path.realpath(self._root.absolute(path), strict=True)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                 return None
             raise
-        return below(self._root, real)
 
     def owner_is_trusted(self, path: bytes, reference: bytes) -> bool:
         """Whether `path` belongs to the user running, to root or to the owner of `reference`."""
@@ -127,7 +133,7 @@ class Saves:
 def below(root: RootDirectory, real: bytes) -> bytes | None:
     """The part of an absolute path, without links in it, that lies below the root; None: outside.
 
-    The root is told by what it is: a bind mount gives it a second path.
+    The root is recognised by device and inode, since a bind mount gives it a second path.
     """
     ancestor, rest = real, b""
     while not root.is_at(ancestor):

@@ -1,4 +1,4 @@
-"""Every file of a save, links followed for reading. No link leads the walk round in a circle."""
+"""Every file of a save, links followed for reading. The walk ends even if links form a cycle."""
 
 from __future__ import annotations
 

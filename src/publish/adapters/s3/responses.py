@@ -212,7 +212,7 @@ def require_object(response: Mapping[str, Any]) -> None:
 
 
 def require_length(response: Mapping[str, Any]) -> None:
-    """Raises IncompleteResponse for an object whose end cannot be told from a broken connection."""
+    """Raises IncompleteResponse for an object whose end looks like a broken connection."""
     headers = response["ResponseMetadata"]["HTTPHeaders"]
     if "content-length" not in headers and "transfer-encoding" not in headers:
         raise IncompleteResponse("the response has no Content-Length")

@@ -1,4 +1,4 @@
-"""Lets a thread wait with a request that is signed and ready."""
+"""Lets a thread hold back a request that is signed and ready to be sent."""
 
 from __future__ import annotations
 

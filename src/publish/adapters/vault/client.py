@@ -17,10 +17,9 @@ import hvac
 import requests
 from hvac.adapters import RawAdapter
 
-from publish.adapters._io import run_with_limit
 from publish.adapters.vault.errors import Timing, translate
 from publish.adapters.vault.responses import Response, json_body
-from publish.adapters.vault.transport import Sockets, Transport, http_session
+from publish.adapters.vault.transport import Sockets, Transport, http_session, run_with_limit
 from publish.domain.errors import ConfigError, CredentialsError, SourceUnavailable
 from publish.domain.redaction import Redactor
 from publish.domain.server_url import Origin

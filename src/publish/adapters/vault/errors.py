@@ -1,4 +1,4 @@
-"""Translates a failed request: is the server unreachable from this node (try the next source), or is it wrong.
+"""Translates a failed request: is the source unavailable on this node (try the next one) or invalid (stop).
 
 The libraries' exceptions hold the request, and with it secrets. No error made here refers to one.
 """

@@ -1,4 +1,4 @@
-"""requests' session for Vault: its TLS contexts, its proxy, and sockets that another thread can shut down."""
+"""requests' session for Vault: TLS contexts, a proxy, a time limit, and sockets that another thread can shut down."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -19,6 +20,25 @@ from publish.domain.errors import CredentialsError
 from publish.domain.vault_url import VaultUrl
 
 _MAX_CA_FILE = 16 * 1024 * 1024
+
+T = TypeVar("T")
+
+
+def run_with_limit(work: Callable[[], T], seconds: float) -> T:
+    """What `work` returns or raises. Raises TimeoutError after `seconds`; `work` then goes on in its thread.
+
+    A socket's timeout is per read, so it never ends a slow drip, and a name lookup has none.
+    """
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:  # noqa: BLE001  (raised again in the caller's thread)
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="request", daemon=True).start()
+    return outcome.result(seconds)
 
 
 class Sockets:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from publish.cli.goflag import Flag, boolean, duration, path, positive, text, unsigned
+from publish.domain.entry import has_control_characters
 from publish.domain.errors import ConfigError, UsageError
 from publish.domain.light_typing import TypeVar
 
@@ -121,10 +122,11 @@ def attempt_name(line: CommandLine) -> bytes:
     Not the flag's `parse`: an attempt that is not needed is not looked at.
     """
     value = line[ATTEMPT]
-    if value in {"", ".", ".."} or "/" in value or any(char < " " or char == "\x7f" for char in value):
+    attempt = path(value)
+    if value in {"", ".", ".."} or "/" in value or has_control_characters(attempt):
         places = f"-{ATTEMPT.name} or {ATTEMPT.variable}"
         raise UsageError(f"{places}: not a folder name (no slashes, no control characters): {value}")
-    return path(value)
+    return attempt
 
 
 CHECKPOINT = Flag("checkpoint", path, "ROOT", "the checkpoint root: a directory or s3://BUCKET/PREFIX", required=True)

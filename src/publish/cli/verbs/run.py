@@ -19,7 +19,7 @@ from publish.cli.verbs.common import (
     Verb,
 )
 from publish.cli.watch_beside import WatchBeside
-from publish.cli.watch_options import INTERVAL, KEEP, SCAN_TIMEOUT, WatchOptions, execution_folder
+from publish.cli.watch_options import INTERVAL, KEEP, SCAN_TIMEOUT, WatchOptions
 from publish.domain.entry import has_control_characters, to_text
 from publish.domain.errors import UsageError
 from publish.domain.executions import check_not_published
@@ -65,7 +65,7 @@ def run(invocation: Invocation) -> int:
 
     prepared = backends.prepare(invocation, long_running=True)
     opened = prepared.deadline.run(prepared.open)
-    execution = prepared.deadline.run(lambda: begin_on(opened))
+    execution = prepared.deadline.run(lambda: opened.naming_saves(lambda: begin_on(opened)))
     _log_beginning(invocation, opened.root, execution)
     env = {**given, **variables(opened.root, execution)}
     inside = line.get(SAVES)
@@ -74,7 +74,7 @@ def run(invocation: Invocation) -> int:
     beside = None
     if line[NODE] == 0:
         prepared.deadline.run(lambda: check_not_published(opened.store, execution))
-        watching = watch.on(opened, prepared.deadline, execution_folder(opened, folder), execution.epoch, _HINT)
+        watching = watch.on(opened, prepared.deadline, folder, execution.epoch, _HINT)
         beside = WatchBeside(invocation, watching, is_strict=line[STRICT])
     try:
         supervisor = opened.start(lambda: Supervisor(command, env, invocation.output.log))

@@ -52,7 +52,7 @@ VERB = Verb(
     "tell whether saves are whole",
     (
         "Reads the latest publication's save, or those given, and prints a line for each: whole SAVE, or",
-        "broken SAVE: FILE: WHY. Whole means that each file has all the parts that it and its neighbours speak of:",
+        "broken SAVE: FILE: WHY. Whole means that each file has all the parts that it and other files refer to:",
         "safetensors, torch.save's files, distributed checkpoints, indexes, JSON, one file for each rank. The data",
         "itself is not compared with anything, and files of other kinds are not judged.",
     ),

@@ -22,7 +22,7 @@ from publish.cli.verbs.common import (
     positional,
 )
 from publish.cli.watch_loop import WatchLoop
-from publish.cli.watch_options import INTERVAL, KEEP, SCAN_TIMEOUT, WatchOptions, execution_folder
+from publish.cli.watch_options import INTERVAL, KEEP, SCAN_TIMEOUT, WatchOptions
 from publish.domain.entry import EXECUTIONS, RESERVED, overlap, to_text
 from publish.domain.errors import ConfigError
 from publish.domain.frameworks import FRAMEWORKS
@@ -44,8 +44,8 @@ def run(invocation: Invocation) -> int:
 
     def begin() -> WatchLoop:
         opened = prepared.open()
-        folder = _saves_folder(opened, saves) if saves else execution_folder(opened, EXECUTIONS + b"/" + attempt)
-        return watch.on(opened, prepared.deadline, folder, epoch)
+        folder = _saves_folder(opened, saves) if saves else EXECUTIONS + b"/" + attempt
+        return watch.on(opened, prepared.deadline, folder, epoch, links=bool(saves))
 
     watching = prepared.deadline.run(begin)
     stop.end_at_second()

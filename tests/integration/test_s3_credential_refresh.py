@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fault_proxy import Fault, says
+from tests.support.fault_proxy import Fault
 from tests.support.private_files import write_private_directory
 from tests.support.program import start, without_narration
 from tests.support.s3_jobs import S3Job, s3_job
 from tests.support.servers import KeyedServer
+from tests.support.wire_faults import says
 
 REJECTED = "the store rejected the credentials ({}); resolving the sources again"
 EXPIRED = says(400, "ExpiredToken")

@@ -1,4 +1,7 @@
-"""The saves that an earlier execution published and that lie where this one writes its own (watch.9)."""
+"""The saves that are still as they were when they were remembered: no file that completes them is new.
+
+Used for saves of an earlier execution (watch.9) and for those whose sync failed (data.3).
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,20 @@ from publish.domain.ports import Store
 Versions = tuple[Mapping[bytes, str], ...]
 
 
-class InheritedSaves:
-    """Tells whether this execution has written such a save anew: every file that completes it has changed."""
+class UnchangedSaves:
+    """Remembers saves until every file that completes them has been written anew."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._versions: dict[bytes, Versions] = {}
 
     def remember(self, candidates: Iterable[Candidate]) -> None:
-        """What these saves look like before this execution writes."""
+        """Remembers what these saves look like now."""
         for candidate in candidates:
             self._versions[candidate.save.path] = self._look(candidate)
 
     def holds(self, candidate: Candidate) -> bool:
-        """Whether the save is still the earlier execution's."""
+        """Whether the save was remembered and has not been written anew since."""
         before = self._versions.get(candidate.save.path)
         if before is None:
             return False
