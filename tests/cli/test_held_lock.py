@@ -117,7 +117,7 @@ Deadline(monotonic(), 60).run(lambda: seen.append(signal.getitimer(signal.ITIMER
 assert 60 < seen[0] <= 65, seen
 assert 290 < signal.getitimer(signal.ITIMER_REAL)[0] <= 300
 script = "import signal; print(signal.getitimer(0), signal.getsignal(14), 14 in signal.pthread_sigmask(0, []))"
-sys.exit(Supervisor([sys.executable.encode(), b"-c", script.encode()], {}).wait())
+sys.exit(Supervisor([sys.executable.encode(), b"-c", script.encode()], {}, print).wait())
 """
 
 

@@ -152,7 +152,7 @@ supervisor.KILL_AFTER_SECONDS = 0.05
 here, there = os.pipe()
 os.set_inheritable(there, True)
 command = [b"sh", b"-c", b"trap '' TERM; echo >&%d; while :; do sleep 0.01; done" % there]
-one = supervisor.Supervisor(command, {b"PATH": b"/bin:/usr/bin"})
+one = supervisor.Supervisor(command, {b"PATH": b"/bin:/usr/bin"}, print)
 os.read(here, 1)
 one.end()
 sys.exit(one.wait())
@@ -165,7 +165,7 @@ def test_the_work_after_the_command_is_bounded() -> None:
     script = """
 import sys
 from publish.cli import supervisor
-one = supervisor.Supervisor([b"true"], {b"PATH": b"/bin:/usr/bin"})
+one = supervisor.Supervisor([b"true"], {b"PATH": b"/bin:/usr/bin"}, print)
 assert one.wait() == 0
 sys.exit(0 if one.wait_after(lambda: False, 0.05) is False else 1)
 """

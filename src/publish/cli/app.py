@@ -31,9 +31,9 @@ def main(arguments: Sequence[str], env: Mapping[str, str], output: Output, start
         output.log(str(error))
         return EXIT_FAILURE
     except Exception as error:  # noqa: BLE001  (unforeseen; a user gets no traceback)
-        from publish.cli.messages import log_internal_error
+        from publish.cli.messages import describe_internal_error
 
-        log_internal_error(output, error)
+        output.log(describe_internal_error(error))
         return EXIT_FAILURE
     return status
 

@@ -10,16 +10,13 @@ from __future__ import annotations
 from time import monotonic
 
 from publish.cli.last_resort import GRACE_SECONDS, LastResort
+from publish.cli.threads import start_thread
 from publish.domain.errors import CredentialsError, PublishError, TimedOut
 from publish.domain.light_typing import TypeVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Callable
-else:
-    import _signal as signal  # start-up: without the enums
-
 
 T = TypeVar("T")
 
@@ -86,6 +83,8 @@ class Deadline:
     def run(self, work: Callable[[], T]) -> T:
         """What `work` returns or raises. Raises TimedOut or CredentialsError, by its step, once the time is over.
 
+        Raises CannotStartThread.
+
         Signal handlers run meanwhile. On the main thread a last resort ends the process a little later, if nothing
         runs any more. `run` scans on another thread: what hangs there does not end COMMAND (run.5).
         """
@@ -106,11 +105,9 @@ class Deadline:
             ended.set()
 
         resort = self._arm(None)
-        # The main thread takes every signal. The worker may still be ending when `run` starts COMMAND: the kernel would
-        # hand it the SIGCHLD that the main thread is about to wait for, and there it would be lost.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        threading.Thread(target=run, daemon=True).start()
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        # The worker may still be ending when `run` starts COMMAND: the kernel would hand it the SIGCHLD that the main
+        # thread is about to wait for, and there it would be lost.
+        start_thread(run)
         # A signal handler may bind the deadline meanwhile, and cannot wake the thread that it runs on.
         while not ended.wait(min(max(self.remaining(), 0), _POLL_SECONDS)):
             if self.remaining() <= 0:

@@ -10,7 +10,6 @@ from publish.domain.errors import CredentialsError, PublishError, StoreFault, Ti
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from publish.cli.output import Output
     from publish.cli.verbs.common import Invocation
 
 # Faults of one kind that are printed one by one; the others are counted.
@@ -23,8 +22,10 @@ def log_error(invocation: Invocation, error: PublishError) -> None:
         invocation.output.log(line)
 
 
-def describe(invocation: Invocation, error: PublishError) -> list[str]:
+def describe(invocation: Invocation, error: Exception) -> list[str]:
     """A line for the error and for each fault of the same kind that was found with it."""
+    if not isinstance(error, PublishError):
+        return [describe_internal_error(error)]
     backend = backends.backend_of(invocation.line[CHECKPOINT])
     prefix = backend.fault_prefix if backend else ""
     lines = [_message(fault, prefix) for fault in (error, *error.more[: MAX_FAULTS_SHOWN - 1])]
@@ -33,9 +34,9 @@ def describe(invocation: Invocation, error: PublishError) -> list[str]:
     return lines
 
 
-def log_internal_error(output: Output, error: Exception) -> None:
-    """Logs the type of an unforeseen error and the lines that it came through: its text may hold a secret."""
-    output.log(f"internal error, please report it: {type(error).__name__} at {_places(error)}")
+def describe_internal_error(error: Exception) -> str:
+    """The type of an unforeseen error and the lines that it came through: its text may hold a secret."""
+    return f"internal error, please report it: {type(error).__name__} at {_places(error)}"
 
 
 def _message(error: PublishError, fault_prefix: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+from math import inf
 from time import monotonic
 
 from publish.cli.first_process import SI_KERNEL
@@ -39,8 +40,12 @@ class CannotStart(Exception):
 class Supervisor:
     """A command that runs."""
 
-    def __init__(self, command: list[bytes], env: Mapping[bytes, bytes]) -> None:
-        """Starts it with this process's streams, other inherited descriptors and signal mask. Raises CannotStart."""
+    def __init__(self, command: list[bytes], env: Mapping[bytes, bytes], log: Callable[[str], None]) -> None:
+        """Starts it with this process's streams, other inherited descriptors and signal mask. Raises CannotStart.
+
+        `log` is told of a signal that the kernel refuses to deliver: a command may run as another user (kill(2)).
+        """
+        self._log = log
         # A parent may have left it ignored: children would then end unseen (wait(2)).
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
@@ -51,7 +56,8 @@ class Supervisor:
             raise
         self._status: int | None = None
         self._is_asked_to_end = False
-        self._kill_at: float | None = None
+        self._is_told_to_end = False
+        self._kill_at = inf
 
     def end(self) -> None:
         """Has the command ended: SIGTERM, and SIGKILL after a minute. May be called on any thread."""
@@ -65,12 +71,12 @@ class Supervisor:
     def wait(self) -> int:
         """Returns the command's exit status: 128 and the number if a signal ended it."""
         while True:
-            number = self._next_signal(None if self._kill_at is None else self._kill_at - monotonic())
+            number = self._next_signal(self._kill_at - monotonic())
             if self._reap():
                 assert self._status is not None
                 return self._status
             if number is not None:
-                os.kill(self._child, number)
+                self._send(number)
             self._end_if_asked()
 
     def wait_after(self, is_done: Callable[[], bool], seconds: float) -> bool:
@@ -89,9 +95,9 @@ class Supervisor:
                 is_warned = True
         return True
 
-    def _next_signal(self, seconds: float | None) -> int | None:
-        """A signal that is meant for the command; None: anything else happened."""
-        received = signal.sigtimedwait(_AWAITED, _FOREVER_SECONDS if seconds is None else max(seconds, 0))
+    def _next_signal(self, seconds: float) -> int | None:
+        """A signal that is meant for the command; None: anything else happened, or `seconds` have passed."""
+        received = signal.sigtimedwait(_AWAITED, min(max(seconds, 0), _FOREVER_SECONDS))
         if received is None or received.si_signo == signal.SIGCHLD:
             return None
         if received.si_signo == signal.SIGINT and received.si_code == SI_KERNEL and self._shares_the_terminal():
@@ -112,13 +118,21 @@ class Supervisor:
         return self._status is not None
 
     def _end_if_asked(self) -> None:
-        if not self._is_asked_to_end:
-            return
-        if self._kill_at is None:
+        if self._is_asked_to_end and not self._is_told_to_end:
+            self._is_told_to_end = True
             self._kill_at = monotonic() + KILL_AFTER_SECONDS
-            os.kill(self._child, signal.SIGTERM)
+            self._send(signal.SIGTERM)
         elif monotonic() >= self._kill_at:
-            os.kill(self._child, signal.SIGKILL)
+            # Once: what waits for a dead disk ends only when the disk answers.
+            self._kill_at = inf
+            self._send(signal.SIGKILL)
+
+    def _send(self, number: int) -> None:
+        try:
+            os.kill(self._child, number)
+        except PermissionError as error:
+            name = signal.Signals(number).name
+            self._log(f"run: cannot pass {name} on to COMMAND ({os.strerror(error.errno or 0)}), which goes on")
 
 
 def _spawn(command: list[bytes], env: Mapping[bytes, bytes], mask: set[int | signal.Signals]) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from time import monotonic, sleep
 
-from publish.domain.errors import PublishError
 from publish.domain.light_typing import Protocol
 
 TYPE_CHECKING = False
@@ -57,7 +56,7 @@ class WatchLoop:
         """The scan under way and the last one together have the time of one scan, from now on (nfs.5)."""
         self._deadline.bind()
 
-    def run(self, stop: Stop, reason: str, on_fault: Callable[[PublishError], None] | None = None) -> bool:
+    def run(self, stop: Stop, reason: str, on_fault: Callable[[Exception], None] | None = None) -> bool:
         """Scans until a stop is requested, and once more; returns whether the final scan was clean.
 
         `reason`: what a requested stop means. `on_fault` is told what a scan raised, which is then
@@ -68,7 +67,7 @@ class WatchLoop:
             began = monotonic()
             try:
                 self._scan(reason, is_last=is_last)
-            except PublishError as fault:
+            except Exception as fault:  # of any kind: what has failed once may succeed at the next scan
                 if on_fault is None:
                     self._notes.failed(self._watcher.published)
                     raise

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-
 from publish.cli import backends
 from publish.cli.beginning import FROM, OWN_ATTEMPT, OWN_EPOCH, beginning, variables
 from publish.cli.framework_flags import FRAMEWORK_FLAGS
 from publish.cli.goflag import Flag, boolean, path, unsigned
-from publish.cli.last_resort import GRACE_SECONDS, LastResort
-from publish.cli.messages import describe, log_internal_error
 from publish.cli.supervisor import CannotStart, Supervisor
 from publish.cli.verbs.common import (
     ATTEMPT,
     CHECKPOINT,
     CREDS,
-    EXIT_FAILURE,
     KEEP_EVERY,
     PROXY,
     SYNC,
@@ -23,16 +18,16 @@ from publish.cli.verbs.common import (
     Invocation,
     Verb,
 )
+from publish.cli.watch_beside import WatchBeside
 from publish.cli.watch_options import INTERVAL, KEEP, SCAN_TIMEOUT, WatchOptions
 from publish.domain.entry import has_control_characters, to_text
-from publish.domain.errors import NotDurable, PublishError, UsageError
+from publish.domain.errors import UsageError
 from publish.domain.executions import check_not_published
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from publish.cli.watch_loop import WatchLoop
     from publish.domain.executions import Execution
     from publish.domain.root import Root
 
@@ -70,96 +65,29 @@ def run(invocation: Invocation) -> int:
 
     prepared = backends.prepare(invocation, long_running=True)
     opened = prepared.deadline.run(prepared.open)
-    execution = prepared.deadline.run(lambda: begin_on(opened))
+    execution = prepared.deadline.run(lambda: opened.naming_saves(lambda: begin_on(opened)))
     _log_beginning(invocation, opened.root, execution)
     env = {**given, **variables(opened.root, execution)}
     inside = line.get(SAVES)
     folder = execution.folder if inside is None else execution.folder + b"/" + inside
     watch.check(opened, folder)
-    watching = None
+    beside = None
     if line[NODE] == 0:
         prepared.deadline.run(lambda: check_not_published(opened.store, execution))
         watching = watch.on(opened, prepared.deadline, folder, execution.epoch, _HINT)
+        beside = WatchBeside(invocation, watching, is_strict=line[STRICT])
     try:
-        supervisor = opened.start(lambda: Supervisor(command, env))
+        supervisor = opened.start(lambda: Supervisor(command, env, invocation.output.log))
     except CannotStart as refusal:
         invocation.output.log(f"cannot start COMMAND ({refusal}): {line.positionals[0]}")
         return refusal.status
-    if watching is None:
-        return supervisor.wait()
-    return _Beside(invocation, supervisor, watching).status()
+    return supervisor.wait() if beside is None else beside.status(supervisor)
 
 
 def _log_beginning(invocation: Invocation, root: Root, execution: Execution) -> None:
     resume = execution.resume
     origin = "starting from step 0" if resume is None else f"resuming from {to_text(root.render(resume.path))}"
     invocation.output.log(f"run: epoch {execution.epoch}, attempt {to_text(execution.attempt)}, {origin}")
-
-
-class _Beside:
-    """COMMAND, and a watch beside it on a thread of its own."""
-
-    def __init__(self, invocation: Invocation, supervisor: Supervisor, watching: WatchLoop) -> None:
-        self._invocation = invocation
-        self._supervisor = supervisor
-        self._watching = watching
-        self._is_strict = invocation.line[STRICT]
-        self._ended = threading.Event()
-        self._is_over = threading.Event()
-        self._is_published = False
-        self._has_failed = False
-        self._last_fault: list[str] = []
-
-    @property
-    def requested(self) -> bool:
-        """Whether COMMAND has ended, so that the next scan is the last."""
-        return self._ended.is_set()
-
-    def wait(self, seconds: float) -> None:
-        """Returns when `seconds` have passed or COMMAND has ended."""
-        self._ended.wait(max(seconds, 0))
-
-    def status(self) -> int:
-        """Waits for COMMAND and then for the final scan; returns the exit status."""
-        threading.Thread(target=self._watch, daemon=True).start()
-        status = self._supervisor.wait()
-        self._watching.bind()
-        self._ended.set()
-        limit = self._invocation.line[SCAN_TIMEOUT]
-        LastResort(limit + 1 + GRACE_SECONDS)
-        # A moment more than the scan itself has: its own message says where it was.
-        if not self._supervisor.wait_after(self._is_over.is_set, limit + 1):
-            self._invocation.output.log(f"run: the final scan is out of time (-timeout {limit:g}s)")
-        if self._has_failed and self._is_strict:
-            return EXIT_FAILURE
-        return status if status or self._is_published else EXIT_FAILURE
-
-    def _watch(self) -> None:
-        try:
-            self._is_published = self._watching.run(self, "COMMAND has ended", self._on_fault)
-        except Exception as error:  # noqa: BLE001  (unforeseen; the training goes on)
-            log_internal_error(self._invocation.output, error)
-        self._is_over.set()
-        self._supervisor.wake()
-
-    def _on_fault(self, fault: PublishError) -> None:
-        """Reports what a scan raised, once as long as it stays the same (run.5)."""
-        lines = describe(self._invocation, fault)
-        if lines != self._last_fault or self.requested:
-            for text in lines:
-                self._invocation.output.log(text)
-            self._invocation.output.log(f"run: {self._consequence(fault)}")
-        self._last_fault = lines
-        self._has_failed = True
-        if self._is_strict and not self.requested:
-            self._supervisor.end()
-
-    def _consequence(self, fault: PublishError) -> str:
-        if self.requested and isinstance(fault, NotDurable):
-            return "the last scan failed"
-        if self.requested:
-            return "the final scan failed; run publish watch to publish what COMMAND saved"
-        return "a scan failed, ending COMMAND (-strict)" if self._is_strict else "a scan failed, trying again"
 
 
 def _original(env: Mapping[str, str]) -> dict[bytes, bytes]:
