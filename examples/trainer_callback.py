@@ -18,7 +18,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 class PublishSaves(TrainerCallback):
     """Publishes every save once all ranks have written their part of it.
 
-    `flags` are further ones of `publish publish`: `["-creds", "secret:/var/run/secrets/ckpt-s3"]` for instance.
+    `flags` are further ones of `publish publish`: `["-sync=false"]` for instance.
     """
 
     def __init__(self, root: str, epoch: int, flags: list[str] | None = None, program: str = "publish") -> None:

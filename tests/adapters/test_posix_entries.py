@@ -112,8 +112,10 @@ def test_a_full_or_read_only_disk_is_named_and_the_log_unharmed(
     store.create(Namespace.PUB, ENTRY.name)
     other = Entry.of(1, 3, b"run/3").name
     failing(monkeypatch, "open", code, lambda path, *_, **__: path == other)
-    with pytest.raises(PermanentFault, match=os.strerror(code)):
+    with pytest.raises(PermanentFault, match=os.strerror(code)) as refused:
         store.create(Namespace.PUB, other)
+    is_full = code in (errno.ENOSPC, errno.EDQUOT)
+    assert str(refused.value).endswith(" (make room by hand, then run publish prune)") is is_full
     assert store.list_entries(Namespace.PUB, None).names == [ENTRY.name]
 
 

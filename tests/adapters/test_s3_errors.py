@@ -192,8 +192,22 @@ def test_the_message_has_the_request_and_the_stores_message_on_one_line(
     store: S3Store, place: Place, wire: FaultProxy
 ) -> None:
     """s3.13"""
-    text = str(translate(wire, says(403, "AccessDenied", message="Not\n for  you."), read(store)))
-    assert text == f"LIST {place.url}/pub/: AccessDenied: Not for you"
+    text = str(translate(wire, says(400, "Malformed", message="Not\n for  you."), read(store)))
+    assert text == f"LIST {place.url}/pub/: Malformed: Not for you"
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("AccessDenied", "the key must be allowed to read, write, list and delete below the prefix"),
+        ("InvalidAccessKeyId", "check access_key_id and secret_access_key"),
+        ("SignatureDoesNotMatch", "check access_key_id and secret_access_key"),
+    ],
+)
+def test_a_refusal_says_what_to_look_at(code: str, hint: str, store: S3Store, place: Place, wire: Wire) -> None:
+    """s3.13"""
+    text = str(translate(wire, says(403, code, message="No"), read(store)))
+    assert text == f"LIST {place.url}/pub/: {code}: No ({hint})"
 
 
 @pytest.mark.parametrize("spelled", [SECRET, "<![CDATA[" + SECRET + "]]>"], ids=["plain", "cdata"])

@@ -114,7 +114,9 @@ def test_going_back(root: Path) -> None:
     assert begin(root, "-attempt", "a", "-from", earlier)["resume"] == str(earlier)
     refused = call("begin", "-checkpoint", root, "-attempt", "b", "-from", root / "exec/a/step-3")
     assert (refused.status, refused.out) == (1, b"")
-    assert refused.notes == ["-from: this save is not published: exec/a/step-3"]
+    assert refused.notes == [
+        f"-from: this save is not published (publish log lists those that are): {root}/exec/a/step-3"
+    ]
 
 
 def test_a_flag_that_contradicts_the_record_is_refused(root: Path) -> None:

@@ -194,12 +194,12 @@ def test_a_retracted_save_stays_and_resolve_gives_what_is_left(root: Path) -> No
     assert result.status == 0
     assert result.out.startswith(b"retracted 00000000000000000002-00000000000000000150-")
     assert f"(epoch 2, step 150, {save})\n".encode() in result.out
-    assert "a watch that is started later publishes it again" in result.notes[0]
+    assert "a watch that is started on that folder publishes it again" in result.notes[0]
     assert save.exists()
     assert run("resolve", "-checkpoint", root).out == f"{root}/exec/1/checkpoint-200\n".encode()
     again = run("retract", "-checkpoint", root, save)
     assert (again.status, again.out) == (1, b"")
-    assert "not a published save" in again.notes[0]
+    assert again.notes == [f"not a published save (publish log lists them): {save}"]
 
 
 def test_with_delete_the_save_goes(root: Path) -> None:

@@ -12,7 +12,7 @@ from tests.support.private_files import write_private, write_private_directory
 from tests.support.program import Result, run
 from tests.support.s3_cli import EXPIRED, Job, make_job, noted, said
 from tests.support.s3_roots import make_place, private_directory, wire_to
-from tests.support.servers import KeyedServer, S3Server
+from tests.support.servers import KeyedServer, S3Server, free_ports
 from tests.support.wire_faults import answers, drips, says, silence
 
 
@@ -178,6 +178,16 @@ def test_resolve_only_lists_the_log(job: Job) -> None:
     assert asked.query["prefix"] == f"{job.place.root.prefix}/pub/"
 
 
+def test_a_retry_of_less_than_a_second_is_not_said_to_take_none(tmp_path: Path) -> None:
+    """s3.8: a store that accepts no connection is tried for a tenth of -timeout."""
+    (port,) = free_ports(1)
+    fields = {"access_key_id": "k", "secret_access_key": "s", "endpoint": f"http://127.0.0.1:{port}"}
+    creds = f"file:{write_private_directory(tmp_path / 'creds', fields)}"
+    result = run("resolve", "-checkpoint", "s3://bucket/run", "-creds", creds, "-timeout", "3s")
+    assert result.status == 1
+    assert result.retries[0].startswith("store: list pub/ failed, retrying for up to 1s: ")
+
+
 def test_an_unencrypted_connection_off_loopback_is_noted_once(tmp_path: Path) -> None:
     """s3.16"""
     fields = {"access_key_id": "k", "secret_access_key": "s", "endpoint": "http://store.invalid"}
@@ -186,3 +196,15 @@ def test_an_unencrypted_connection_off_loopback_is_noted_once(tmp_path: Path) ->
     assert (result.status, result.out) == (1, b"")
     assert result.notes[0].startswith("the connection to http://store.invalid is not encrypted: ")
     assert sum("not encrypted" in note for note in result.notes) == 1
+
+
+def test_an_unencrypted_vault_off_loopback_is_noted_before_it_is_asked(tmp_path: Path) -> None:
+    """s3.16: what is sent to log in can be read, whatever comes of it."""
+    approle = write_private_directory(tmp_path / "approle", {"role_id": "r", "secret_id": "s"})
+    creds = f"vault:http://vault.invalid/x?auth=approle&approle={approle}"
+    result = run("resolve", "-checkpoint", "s3://bucket/run", "-creds", creds, "-timeout", "5s")
+    assert (result.status, result.out) == (1, b"")
+    first, second = result.notes
+    assert first.startswith("the connection to http://vault.invalid is not encrypted: ")
+    assert "read the credentials" in first
+    assert second.startswith("credentials: no credentials found: ")

@@ -43,6 +43,15 @@ def test_the_root_and_what_is_reserved_in_it_is_not_a_save(root: Path, verb: str
     assert sorted(root.rglob("*")) == [root / "pub"]
 
 
+@pytest.mark.parametrize("verb", [verb for verb in WITH_SAVE if verb != "verify"])
+def test_an_error_about_a_save_ends_with_it_as_log_prints_it(root: Path, verb: str) -> None:
+    """cli.5: so that it can be copied into the next command."""
+    name, *rest = WITH_SAVE[verb](str(root / "exec/a/step-1"))
+    result = call(name, "-checkpoint", root, *rest)
+    assert (result.status, result.out) == (1, b"")
+    assert result.notes[-1].endswith(f": {root}/exec/a/step-1")
+
+
 @pytest.mark.parametrize("verb", WITH_SAVE)
 def test_a_save_outside_the_root_is_refused(root: Path, verb: str) -> None:
     """publish.3"""

@@ -110,6 +110,40 @@ def test_i_want_to_go_back_to_step_300(root: Path) -> None:
     assert resumed == str(folder(root, 300))
 
 
+def test_i_want_to_undo_that(root: Path) -> None:
+    """retract.1, publish.4: what `retract` printed is what `publish publish` needs."""
+    newest = folder(root, 500)
+    assert "(epoch 1, step 500, " in run("retract", "-checkpoint", root, newest).out.decode()
+    assert run("resolve", "-checkpoint", root).out.decode() == f"{folder(root, 400)}\n"
+    done = follow("I want to undo that", root, newest)
+    assert done.returncode == 0, done.stderr
+    assert run("resolve", "-checkpoint", root).out.decode() == f"{newest}\n"
+
+
+def test_the_run_resumed_from_another_step_than_i_expected(root: Path) -> None:
+    """run.1, verify.2: the newest is broken, and the lines that the page names are there."""
+    (folder(root, 500) / "model.safetensors").touch()
+    done = follow("The run resumed from another step than I expected", root)
+    assert done.stdout.splitlines()[4].endswith(f"step 500  {folder(root, 500)}  (latest)")
+    assert f"broken {folder(root, 500)}: model.safetensors: " in done.stdout
+    broken, resumed, *_ = run("run", "-checkpoint", root, "-framework", "hf", "--", "true").notes
+    assert broken.startswith(f"broken {folder(root, 500)}: model.safetensors: ")
+    assert resumed.startswith("run: epoch 2, attempt ")
+    assert resumed.endswith(f", resuming from {folder(root, 400)}")
+
+
+def test_i_want_to_publish_a_save_by_hand(root: Path) -> None:
+    """publish.4"""
+    save = root / "exec/b/checkpoint-400"
+    save.mkdir(parents=True)
+    (save / "trainer_state.json").write_text('{"global_step": 400}')
+    done = follow("I want to publish a save by hand", root, save)
+    assert done.returncode == 0, done.stderr
+    assert run("resolve", "-checkpoint", root).out.decode() == f"{save}\n"
+    begun = json.loads(run("begin", "-checkpoint", root, "-json").out)
+    assert (begun["epoch"], begun["resume"]) == (9, str(save))
+
+
 def test_what_would_prune_remove(root: Path) -> None:
     """prune.10"""
     before = sorted(root.rglob("*"))

@@ -123,6 +123,16 @@ def test_the_nearest_folder_that_exists_is_named() -> None:
     assert told.end() == ["/ckpt/exec/a never appeared; /ckpt holds other"]
 
 
+def test_what_publish_itself_keeps_in_the_root_is_not_worth_a_name() -> None:
+    """watch.8: the training ended before it saved anything."""
+    told = Told()
+    told.store.files[b".publish/begin/a"] = told.store.files[b"pub/x"] = b""
+    assert told.end() == ["/ckpt/exec/a never appeared; /ckpt holds nothing else"]
+    told.store.files[b"other/x"] = b""
+    told.report.notes.clear()
+    assert told.end() == ["/ckpt/exec/a never appeared; /ckpt holds other"]
+
+
 def test_an_empty_root_as_the_folder_of_saves_is_empty() -> None:
     """watch.8"""
     assert Told(saves=b"").end() == ["/ckpt is empty (symbolic links are skipped)"]
@@ -168,6 +178,40 @@ def test_a_nested_save_of_another_framework_is_recognised() -> None:
     """watch.8: two mistakes at once."""
     told = Told({"v0/step-5/.metadata": b"x"})
     assert told.end()[0].endswith("; /ckpt/exec/a/v0/step-5 is a complete save for -framework dcp")
+
+
+def test_a_nested_save_whose_name_fits_may_be_of_another_framework() -> None:
+    """watch.8: dcp knows the name, and would never publish it."""
+    told = Told({"v0/checkpoint-5/trainer_state.json": STATE}, framework="dcp")
+    found = "/ckpt/exec/a/v0/checkpoint-5 is a complete save for -framework hf"
+    assert told.end()[0].endswith(f"; {found}: watch /ckpt/exec/a/v0 instead, with that")
+
+
+def test_a_save_of_another_framework_beside_published_ones_is_said_once_and_at_the_end() -> None:
+    """watch.8: it is not published, and no other line would say so."""
+    told = Told({"checkpoint-5/trainer_state.json": STATE, "runs/x": b"", "step-7/.metadata": b"x"})
+    told.scan(FIRST_NOTE_SECONDS - 1)
+    assert told.report.notes == []
+    told.scan(FIRST_NOTE_SECONDS)
+    told.scan(FIRST_NOTE_SECONDS + 10)
+    expected = "/ckpt/exec/a/step-7 is a complete save for -framework dcp, and is not published"
+    assert told.report.notes == [expected]
+    told.report.notes.clear()
+    assert told.end() == [expected]
+
+
+def test_what_no_framework_takes_is_not_worth_a_note_beside_saves() -> None:
+    """watch.8: logs, and a save that only the chosen framework can judge."""
+    told = Told({"checkpoint-5/trainer_state.json": STATE, "runs/x": b"", "step-7/.metadata.tmp": b"x"})
+    told.scan(FIRST_NOTE_SECONDS)
+    assert told.report.notes == []
+    assert told.end() == []
+
+
+def test_a_folder_that_cannot_be_listed_is_not_worth_a_failure() -> None:
+    """watch.8"""
+    faulty = FaultyStore(FakeStore(), [Fault.LOST_REQUEST] * 1000)
+    assert Recogniser(faulty, ROOT, FRAMEWORKS, FRAMEWORKS["hf"], SAVES).describe_neglected() is None
 
 
 def test_a_file_among_the_names_is_not_looked_into() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from publish.domain.entry import EXECUTIONS, MAX_UINT64, Entry, to_text
-from publish.domain.errors import AlreadyExists, ConfigError
+from publish.domain.errors import AlreadyExists, ConfigError, SaveError
 from publish.domain.executions import Execution, claimant, claimed_epochs, epoch_name, recorded
 from publish.domain.light_typing import NamedTuple
 from publish.domain.listing import entries, printable_log
@@ -69,9 +69,7 @@ def _propose(store: Store, attempt: bytes, options: BeginOptions, choose: Choose
     log, epoch = _claim(store, attempt, options.epoch)
     resume = choose(log) if options.save is None else _publication_of(log, options.save)
     if resume is not None and not store.save_exists(resume.path):
-        raise ConfigError(
-            f"the save to resume from is gone (retract it, or go back to another with -from): {to_text(resume.path)}"
-        )
+        raise SaveError("the save to resume from is gone (retract it, or go back to another with -from)", resume.path)
     return Execution(epoch, attempt, resume)
 
 
@@ -127,7 +125,7 @@ def _highest(log: Collection[Entry]) -> int:
 def _publication_of(log: Collection[Entry], save: bytes) -> Entry:
     entry = max((entry for entry in log if entry.path == save), default=None)
     if entry is None:
-        raise ConfigError(f"-from: this save is not published: {to_text(save)}")
+        raise SaveError("-from: this save is not published (publish log lists those that are)", save)
     return entry
 
 
@@ -142,7 +140,7 @@ def _check_options(execution: Execution, options: BeginOptions) -> None:
 
 
 def _check_resumable(store: Store, execution: Execution) -> None:
-    """Raises ConfigError if the save is being removed, or is gone.
+    """Raises SaveError if the save is being removed, or is gone.
 
     The order matters: a prune drops its record only after the save is gone.
     """
@@ -152,9 +150,9 @@ def _check_resumable(store: Store, execution: Execution) -> None:
     advice = "begin again as another attempt, or go back to another save with -from"
     if any(record.path == path for record in entries(store, Namespace.PRUNE)):
         finish = "finish that with prune or with retract -delete"
-        raise ConfigError(f"the save to resume from is being removed ({finish}, then {advice}): {to_text(path)}")
+        raise SaveError(f"the save to resume from is being removed ({finish}, then {advice})", path)
     if not store.save_exists(path):
-        raise ConfigError(f"the save to resume from is gone ({advice}, or retract it): {to_text(path)}")
+        raise SaveError(f"the save to resume from is gone ({advice}, or retract it)", path)
 
 
 def _begun_already(how: str, execution: Execution) -> ConfigError:
@@ -165,4 +163,4 @@ def _begun_already(how: str, execution: Execution) -> ConfigError:
 
 
 def _unusable_epoch(why: str, epoch: int) -> ConfigError:
-    return ConfigError(f"{why}; the scheduler must raise it with every execution: {epoch}")
+    return ConfigError(f"{why}; raise it with every execution, or give none and get a free one: {epoch}")

@@ -2,7 +2,8 @@
 
 PublishError
   UsageError             print how to call the command; exit 2
-  ConfigError            stop: what the user named cannot be used (a root, a save, a record that contradicts a flag)
+  ConfigError            stop: what the user named cannot be used (a root, a record that contradicts a flag)
+    SaveError            stop: a save cannot be used, and the user is told which
   FormatError            stop: a name or a file breaks its format
   TimedOut               stop: -timeout ran out; a write under way may have happened
   CredentialsError       stop: -creds, or what a source returned, is invalid
@@ -49,6 +50,16 @@ class UsageError(PublishError):
 
 class ConfigError(PublishError):
     """What the user named cannot be used: it is wrong or missing, or contradicts what is on record."""
+
+
+class SaveError(ConfigError):
+    """One save cannot be published, resumed from or taken back."""
+
+    def __init__(self, what: str, path: bytes) -> None:
+        """`path` is relative to the root, and the last part of the message."""
+        super().__init__(f"{what}: {path.decode('utf-8', 'surrogateescape')}")
+        self.what = what
+        self.path = path
 
 
 class FormatError(PublishError):

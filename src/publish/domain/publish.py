@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 
 from publish.domain.entry import EXECUTIONS, Entry, to_text, validate_save_path
-from publish.domain.errors import AlreadyExists, ConfigError
+from publish.domain.errors import AlreadyExists, ConfigError, SaveError
 from publish.domain.listing import entries
 from publish.domain.ports import Namespace, Store
 from publish.domain.report import Report
 
 
-class SaveIsBeingRemoved(ConfigError):
+class SaveIsBeingRemoved(SaveError):
     """A prune removes the save at the same time, so it cannot be published now."""
 
 
@@ -50,14 +50,14 @@ def _check_not_removed(store: Store, entry: Entry) -> None:
     for fault in faults.values():
         raise fault
     advice = "run prune, then publish it again" if exists else "it is gone"
-    raise SaveIsBeingRemoved(f"the save is being removed ({advice}): {to_text(entry.path)}")
+    raise SaveIsBeingRemoved(f"the save is being removed ({advice})", entry.path)
 
 
 def check_publishable(store: Store, entry: Entry) -> None:
     """Raises ConfigError for a save that cannot be published, before anything is written."""
     validate_save_path(entry.path)
     if entry.path == EXECUTIONS:
-        raise ConfigError(f"this folder holds the saves of every execution and is not a save: {to_text(entry.path)}")
+        raise SaveError("this folder holds the saves of every execution and is not a save", entry.path)
     try:
         store.check_name_length(entry.name)
     except ConfigError as error:
@@ -65,7 +65,7 @@ def check_publishable(store: Store, entry: Entry) -> None:
 
 
 def publish_save(store: Store, report: Report, entry: Entry, *, sync: bool = True) -> None:
-    """Publishes one save that the user declares complete. Raises ConfigError if it does not exist.
+    """Publishes one save that the user declares complete. Raises SaveError if it does not exist.
 
     `sync`: make the save's own data durable first (data.1).
     """
@@ -79,4 +79,4 @@ def publish_save(store: Store, report: Report, entry: Entry, *, sync: bool = Tru
 
 def _require_save(store: Store, entry: Entry) -> None:
     if not store.save_exists(entry.path):
-        raise ConfigError(f"save not found below the root: {to_text(entry.path)}")
+        raise SaveError("save not found below the root", entry.path)

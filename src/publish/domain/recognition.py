@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from publish.domain.candidate import fitting, names_in
-from publish.domain.entry import join, to_text
+from publish.domain.entry import RESERVED, join, to_text
 from publish.domain.errors import ConfigError, PublishError
-from publish.domain.layout import Framework
+from publish.domain.layout import Framework, Layout
 from publish.domain.ports import Store
 from publish.domain.root import Root, Where
 
@@ -54,8 +54,23 @@ class Recogniser:
         while above and not self._store.exists(above) and not self._names_in(above):
             above = above.rpartition(b"/")[0]
         names = self._names_in(above)
+        others = [name for name in names if above or name not in RESERVED]
         absent = "never appeared" if ended else "is not there yet"
-        return f"{absent}; {to_text(self._root.render(above))} " + (f"holds {_list(names)}" if names else "is empty")
+        holds = f"holds {_list(others)}" if others else "holds nothing else" if names else "is empty"
+        return f"{absent}; {to_text(self._root.render(above))} {holds}"
+
+    def describe_neglected(self) -> str | None:
+        """A save of another framework that lies beside those of the chosen one; None: there is none."""
+        try:
+            names = self._names_in(self._saves)
+        except PublishError:  # a hint is not worth a failure
+            return None
+        own = {candidate.save.path for candidate in fitting(self._chosen_layouts(), self._saves, names)}
+        hint = self.other_framework(path for name in names if (path := join(self._saves, name)) not in own)
+        return f"{hint}, and is not published" if hint else None
+
+    def _chosen_layouts(self) -> Sequence[Layout]:
+        return self._chosen.layouts_on(self._where)
 
     def other_framework(self, paths: Iterable[bytes]) -> str | None:
         """The -framework for which one of these paths is a complete save, as a hint; None: no such framework."""
@@ -77,17 +92,23 @@ class Recogniser:
 
     def _nested(self, folders: list[bytes]) -> str | None:
         """A folder below SAVES that holds saves: at best of the chosen framework, else of another one."""
-        layouts = self._chosen.layouts_on(self._where)
+        layouts = self._chosen_layouts()
         others = []
         for _ in range(_MAX_LEVELS):
             inside = {folder: self._names_in(folder) for folder in folders[:_MAX_EXAMINED]}
             for folder, names in inside.items():
                 for candidate in fitting(layouts, folder, names):
-                    found = to_text(self._root.render(candidate.save.path))
-                    return f"{found} looks like one: watch {to_text(self._root.render(folder))} instead"
+                    return self._describe_nested(folder, candidate.save.path)
             folders = [join(folder, name) for folder, names in inside.items() for name in names]
             others += folders[:_MAX_EXAMINED]
         return self.other_framework(others[:_MAX_EXAMINED])
+
+    def _describe_nested(self, folder: bytes, save: bytes) -> str:
+        """`folder` holds `save`, whose name fits; another framework may have written it all the same."""
+        instead = f"watch {to_text(self._root.render(folder))} instead"
+        if not self._is_complete(self._chosen, save) and (hint := self.other_framework([save])):
+            return f"{hint}: {instead}, with that"
+        return f"{to_text(self._root.render(save))} looks like one: {instead}"
 
     def _names_in(self, folder: bytes) -> list[bytes]:
         return sorted(self._iterate(folder))

@@ -56,6 +56,8 @@ class WatchNotes:
         """Says what keeps saves from being published, once it has done so for a while."""
         if scan.saves == 0 and now - self._started >= FIRST_NOTE_SECONDS and self._mark_done("no saves"):
             self._report.note(self._recogniser.describe_no_saves())
+        if scan.saves and now - self._started >= FIRST_NOTE_SECONDS and self._mark_done("neglected"):
+            self._note_neglected()
         self._since = {save.path: self._since.get(save.path, now) for save, _ in scan.incomplete}
         if scan.incomplete:
             self._note_newest(scan.incomplete[-1], now)
@@ -77,6 +79,10 @@ class WatchNotes:
                 hint = self._recogniser.other_framework([path])
                 self._say(path, _joined(f"is not complete although a later save has begun: {reason}", hint))
 
+    def _note_neglected(self) -> None:
+        if neglected := self._recogniser.describe_neglected():
+            self._report.note(neglected)
+
     def _say(self, path: bytes, what: str) -> None:
         self._told.add(path)
         self._report.note(f"{self._text(path)} {what}")
@@ -96,6 +102,8 @@ class WatchNotes:
         if scan.incomplete:
             hint = self._recogniser.other_framework([scan.incomplete[-1].save.path])
             self._report.note(_joined(self._describe(scan.incomplete), hint))
+        if scan.saves:
+            self._note_neglected()
 
     def failed(self, published: int) -> None:
         """An error, which is printed next, ends the watch."""

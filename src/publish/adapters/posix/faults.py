@@ -21,10 +21,13 @@ TRANSIENT_ON_READ = frozenset(
 STALE = frozenset((errno.ESTALE,))
 """What the NFS client itself could not mend by asking once more."""
 
+_HINT_FULL = " (make room by hand, then run publish prune)"
+_HINTS = {errno.ENOSPC: _HINT_FULL, errno.EDQUOT: _HINT_FULL}
+
 
 def to_fault(step: str, error: OSError, transient: Collection[int], *, writes: bool) -> StoreFault:
     """The fault for `step`; `writes`: it may have had its effect, as on NFS when a reply is lost."""
-    message = f"{step}: {error.strerror}"
+    message = f"{step}: {error.strerror}{_HINTS.get(error.errno or 0, '')}"
     if error.errno not in transient or (writes and error.errno == errno.EIO):
         return PermanentFault(message)
     return OutcomeUnknown(message) if writes else NotApplied(message)

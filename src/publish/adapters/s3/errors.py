@@ -31,6 +31,7 @@ from publish.domain.redaction import Redactor
 
 _HINT_CLOCK = "check this machine's clock"
 _HINT_KEYS = "check access_key_id and secret_access_key"
+_HINT_RIGHTS = "the key must be allowed to read, write, list and delete below the prefix"
 _HINT_BUCKET = "check the bucket and the endpoint"
 # RFC 9110 section 13.1.2 has 412 for every method but GET and HEAD.
 _HINT_304 = "the store answers 304 in place of 412 to a taken name, as an old MinIO does; update the store"
@@ -60,10 +61,11 @@ _CODES = {
     "InternalError": Classification(OutcomeUnknown),
     "RequestTimeout": Classification(OutcomeUnknown),
     "ExpiredToken": Classification(CredentialsRejected),
-    "InvalidAccessKeyId": Classification(CredentialsRejected),
+    "InvalidAccessKeyId": Classification(CredentialsRejected, _HINT_KEYS),
     "InvalidToken": Classification(CredentialsRejected),
     "TokenRefreshRequired": Classification(CredentialsRejected),
     "SignatureDoesNotMatch": Classification(CredentialsRejected, _HINT_KEYS),
+    "AccessDenied": Classification(PermanentFault, _HINT_RIGHTS),
     "RequestTimeTooSkewed": Classification(PermanentFault, _HINT_CLOCK),
     "RequestExpired": Classification(PermanentFault, _HINT_CLOCK),
     "NoSuchBucket": Classification(PermanentFault, _HINT_BUCKET),

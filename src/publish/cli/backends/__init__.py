@@ -44,7 +44,12 @@ def prepare(invocation: Invocation, *, long_running: bool = False) -> Prepared:
 def run(invocation: Invocation, work: Callable[[OpenRoot], T]) -> T:
     """What `work` returns for the opened root, all of it held to `-timeout`."""
     prepared = prepare(invocation)
-    return prepared.deadline.run(lambda: work(prepared.open()))
+
+    def open_and_work() -> T:
+        opened = prepared.open()
+        return opened.naming_saves(lambda: work(opened))
+
+    return prepared.deadline.run(open_and_work)
 
 
 def fresh_name() -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from publish.domain.entry import RESERVED, to_text
-from publish.domain.errors import ConfigError, UsageError
+from publish.domain.errors import ConfigError, SaveError, UsageError
 from publish.domain.light_typing import TypeVar
 
 TYPE_CHECKING = False
@@ -61,6 +61,13 @@ class OpenRoot:
             raise ConfigError(f"{to_text(reserved)}/ is reserved for publish and holds no saves: {to_text(save)}")
         return path
 
+    def naming_saves(self, work: Callable[[], T]) -> T:
+        """What `work` returns. An error about a save names it as `log` prints it, so that it can be copied."""
+        try:
+            return work()
+        except SaveError as error:
+            raise ConfigError(f"{error.what}: {to_text(self.root.render(error.path))}") from error
+
     def start(self, start: Callable[[], T]) -> T:
         """What `start` returns, which starts a child with the limits that publish was started with."""
         if self._dumps is None:
@@ -114,10 +121,10 @@ class Backend:
 
 
 def log_retries(invocation: Invocation, *, long_running: bool) -> OnRetry:
-    """Tells the user that a request failed and is retried."""
+    """Tells the user that a request failed and is retried. Less than a second is shown as one."""
     prefix = invocation.verb.name if long_running else "store"
 
     def log(step: str, fault: StoreFault, remaining: float) -> None:
-        invocation.output.log(f"{prefix}: {step} failed, retrying for up to {remaining:.0f}s: {fault}")
+        invocation.output.log(f"{prefix}: {step} failed, retrying for up to {max(remaining, 1):.0f}s: {fault}")
 
     return log

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from publish.domain.ports import Store
     from publish.domain.retrying_store import Refresh
     from publish.domain.root import S3Root
+    from publish.domain.server_url import Origin
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -47,7 +48,8 @@ def _open(
     invocation: Invocation, root: S3Root, items: Iterable[SourceSpec], deadline: Deadline, *, long_running: bool
 ) -> OpenRoot:
     from publish.adapters.process_memory import DumpsForbidden
-    from publish.domain.credentials import resolve_credentials
+    from publish.domain.credentials import VaultSpec, resolve_credentials
+    from publish.domain.server_url import parse_origin
 
     dumps = DumpsForbidden()
     line, output = invocation.line, invocation.output
@@ -60,8 +62,13 @@ def _open(
         output.redact(found[1].secret_access_key, found[1].session_token or "")
         return found
 
+    for item in items:
+        if isinstance(item, VaultSpec):
+            _log_plaintext(output, item.location.server, "read the credentials, or replace them")
     source, credentials = resolve()
-    _log_plaintext(items, credentials, output)
+    if credentials.endpoint is not None:
+        risk = "change what is listed, and so what prune deletes below the prefix"
+        _log_plaintext(output, parse_origin(credentials.endpoint), risk)
     deadline.enter_request("connect")
     silence_libraries()
 
@@ -107,20 +114,13 @@ def _open(
     )
 
 
-def _log_plaintext(items: Iterable[SourceSpec], credentials: Credentials, output: Output) -> None:
-    """Warns of servers that are reached through a network without TLS."""
-    from publish.domain.credentials import VaultSpec
-    from publish.domain.server_url import parse_origin, plaintext_risk
+def _log_plaintext(output: Output, server: Origin, risk: str) -> None:
+    """Warns of a server that is reached through a network without TLS, before anything is sent to it."""
+    from publish.domain.server_url import plaintext_risk
 
-    risks = {
-        item.location.server: "read the credentials, or replace them" for item in items if isinstance(item, VaultSpec)
-    }
-    if credentials.endpoint is not None:
-        risks[parse_origin(credentials.endpoint)] = "change what is listed, and so what prune deletes below the prefix"
-    for origin, risk in risks.items():
-        note = plaintext_risk(origin, risk)
-        if note is not None:
-            output.log(note)
+    note = plaintext_risk(server, risk)
+    if note is not None:
+        output.log(note)
 
 
 def silence_libraries() -> None:

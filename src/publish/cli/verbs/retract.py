@@ -27,8 +27,9 @@ def run(invocation: Invocation) -> int:
         if not retract(opened.store, opened.reporter, below_root):
             return False
         invocation.output.log(
-            "retract: the save itself is left alone (a prune that is running may have chosen it already), and a watch "
-            f"that is started later publishes it again (-delete removes it): {to_text(opened.root.render(below_root))}"
+            "retract: the save stays in its folder (-delete removes it); a watch that is started on that folder "
+            "publishes it again, and a prune that is running already may remove it: "
+            f"{to_text(opened.root.render(below_root))}"
         )
         return True
 

@@ -70,7 +70,7 @@ def run(invocation: Invocation) -> int:
 
     prepared = backends.prepare(invocation, long_running=True)
     opened = prepared.deadline.run(prepared.open)
-    execution = prepared.deadline.run(lambda: begin_on(opened))
+    execution = prepared.deadline.run(lambda: opened.naming_saves(lambda: begin_on(opened)))
     _log_beginning(invocation, opened.root, execution)
     env = {**given, **variables(opened.root, execution)}
     inside = line.get(SAVES)
