@@ -204,7 +204,7 @@ def test_the_message_has_the_request_and_the_stores_message_on_one_line(
         ("SignatureDoesNotMatch", "check access_key_id and secret_access_key"),
     ],
 )
-def test_a_refusal_says_what_to_look_at(code: str, hint: str, store: S3Store, place: Place, wire: Wire) -> None:
+def test_a_refusal_says_what_to_look_at(code: str, hint: str, store: S3Store, place: Place, wire: FaultProxy) -> None:
     """s3.13"""
     text = str(translate(wire, says(403, code, message="No"), read(store)))
     assert text == f"LIST {place.url}/pub/: {code}: No ({hint})"
