@@ -1,7 +1,7 @@
-"""The whole story of `publish` in one terminal: a job is killed, resumes, is disturbed by its own past, and is pruned.
+"""`publish` in one terminal: a job is killed during a save, resumes, meets a zombie of its first start, and is pruned.
 
-Everything that is run is run for real, by the installed program. Ends with a status other than 0
-as soon as anything is not as it should be.
+The installed program does everything shown. Exits with a status other than 0 as soon as a step
+does not have the expected result.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ca import CertificateAuthority, MakeFront, TlsFront
+from tests.support.ca import CertificateAuthority, MakeTlsTerminator, TlsTerminator
 from tests.support.moto_server import Moto
 from tests.support.server_mode import start_store
 from tests.support.servers import KeyedServer, S3Server
@@ -43,14 +43,14 @@ def authority() -> CertificateAuthority:
 
 
 @pytest.fixture
-def tls(authority: CertificateAuthority, tmp_path: Path) -> Iterator[MakeFront]:
+def tls(authority: CertificateAuthority, tmp_path: Path) -> Iterator[MakeTlsTerminator]:
     """Puts TLS in front of an address; `host` is the name in the certificate."""
     with ExitStack() as fronts:
 
         def make(
             upstream: str, host: str = "localhost", *, expired: bool = False, signer: CertificateAuthority = authority
-        ) -> TlsFront:
-            front = TlsFront(upstream, signer.issue(host, tmp_path, expired=expired))
+        ) -> TlsTerminator:
+            front = TlsTerminator(upstream, signer.issue(host, tmp_path, expired=expired))
             fronts.callback(front.stop)
             return front
 

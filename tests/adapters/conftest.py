@@ -11,7 +11,7 @@ import pytest
 from publish.adapters.s3 import S3Store
 from publish.adapters.vault import VaultSource
 from publish.domain.vault_url import parse_vault_url
-from tests.support.fault_proxy import Wire
+from tests.support.fault_proxy import FaultProxy
 from tests.support.moto_server import Moto
 from tests.support.private_files import write_private_directory
 from tests.support.s3_roots import Place, make_place, wire_to
@@ -38,13 +38,13 @@ def place(moto: Moto) -> Place:
 
 
 @pytest.fixture
-def wire(moto: Moto) -> Iterator[Wire]:
+def wire(moto: Moto) -> Iterator[FaultProxy]:
     with wire_to(moto) as wire:
         yield wire
 
 
 @pytest.fixture
-def store(place: Place, wire: Wire) -> S3Store:
+def store(place: Place, wire: FaultProxy) -> S3Store:
     return place.store(wire.endpoint)
 
 

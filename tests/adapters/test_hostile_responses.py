@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ca import CertificateAuthority
-from tests.support.fault_proxy import Exchange, Fault, Wire
+from tests.support.fault_proxy import Exchange, Fault, FaultProxy
 from tests.support.private_files import write_private_directory
 
 MAX_MEMORY = 100 * 2**20
@@ -125,8 +125,8 @@ DOCUMENTS = {
 
 
 @pytest.fixture
-def wire() -> Iterator[Wire]:
-    with Wire(NOWHERE) as wire:
+def wire() -> Iterator[FaultProxy]:
+    with FaultProxy(NOWHERE) as wire:
         yield wire
 
 
@@ -145,7 +145,7 @@ def bundle(tmp_path: Path, authority: CertificateAuthority) -> str:
 
 
 @pytest.mark.parametrize("fault", [*ENDLESS.values(), *DOCUMENTS.values()], ids=[*ENDLESS, *DOCUMENTS])
-def test_no_response_of_a_store_costs_much(fault: Fault, wire: Wire, bundle: str) -> None:
+def test_no_response_of_a_store_costs_much(fault: Fault, wire: FaultProxy, bundle: str) -> None:
     """s3.15"""
     for method in ("GET", "PUT", "POST", "HEAD"):
         wire.spoil_all(method, fault)
@@ -159,7 +159,7 @@ def test_no_response_of_a_store_costs_much(fault: Fault, wire: Wire, bundle: str
 
 
 @pytest.mark.parametrize("fault", ENDLESS.values(), ids=ENDLESS)
-def test_no_response_of_vault_costs_much(fault: Fault, wire: Wire, bundle: str, tmp_path: Path) -> None:
+def test_no_response_of_vault_costs_much(fault: Fault, wire: FaultProxy, bundle: str, tmp_path: Path) -> None:
     """vault.9"""
     approle = write_private_directory(tmp_path / "approle", {"role_id": "canary", "secret_id": "canary"})
     wire.spoil_all("POST", fault)

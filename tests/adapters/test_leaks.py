@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.ca import CertificateAuthority
 from tests.support.fake_vault import FakeVault, drips
-from tests.support.fault_proxy import Wire
+from tests.support.fault_proxy import FaultProxy
 from tests.support.private_files import write_private_directory
 from tests.support.wire_faults import answers
 
@@ -107,6 +107,6 @@ def test_a_vault_that_hangs_at_every_refresh_leaves_nothing_behind(times: int, p
 @pytest.mark.parametrize("times", TIMES)
 def test_refreshing_the_credentials_of_a_store_leaves_nothing_behind(times: int, paths: tuple[str, str]) -> None:
     """watch.11"""
-    with Wire("http://127.0.0.1:9") as wire:
+    with FaultProxy("http://127.0.0.1:9") as wire:
         wire.spoil_all("GET", answers("<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"))
         soak(S3, wire.endpoint, *paths, str(times))

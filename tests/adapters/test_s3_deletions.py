@@ -7,7 +7,7 @@ import pytest
 from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.domain.errors import NotApplied, OutcomeUnknown, PermanentFault, StoreFault
 from publish.domain.ports import Namespace
-from tests.support.fault_proxy import Fault, Wire
+from tests.support.fault_proxy import Fault, FaultProxy
 from tests.support.moto_server import Moto
 from tests.support.s3_faults import filled_place
 from tests.support.s3_roots import BUNDLE, Place, make_place
@@ -21,7 +21,7 @@ def place(moto: Moto) -> Place:
     return filled_place(moto)
 
 
-def test_a_fault_of_one_key_in_a_batch_belongs_to_that_key(store: S3Store, place: Place, wire: Wire) -> None:
+def test_a_fault_of_one_key_in_a_batch_belongs_to_that_key(store: S3Store, place: Place, wire: FaultProxy) -> None:
     """prune.5"""
     body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>AccessDenied</Code><Message>locked</Message></Error>"
     wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
@@ -33,7 +33,7 @@ def test_a_fault_of_one_key_in_a_batch_belongs_to_that_key(store: S3Store, place
 
 @pytest.mark.parametrize(("code", "kind"), [("SlowDown", NotApplied), ("InternalError", OutcomeUnknown)])
 def test_a_passing_fault_of_one_key_retries_the_whole_batch(
-    code: str, kind: type[StoreFault], store: S3Store, place: Place, wire: Wire
+    code: str, kind: type[StoreFault], store: S3Store, place: Place, wire: FaultProxy
 ) -> None:
     """s3.8"""
     body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>{code}</Code></Error>"
@@ -43,7 +43,7 @@ def test_a_passing_fault_of_one_key_retries_the_whole_batch(
     assert type(raised.value) is kind
 
 
-def test_if_one_object_cannot_be_removed_the_others_are(moto: Moto, wire: Wire) -> None:
+def test_if_one_object_cannot_be_removed_the_others_are(moto: Moto, wire: FaultProxy) -> None:
     """prune.5"""
     place = make_place(moto)
     place.fill("s/a", "s/b", "s/c")
@@ -55,7 +55,7 @@ def test_if_one_object_cannot_be_removed_the_others_are(moto: Moto, wire: Wire) 
 
 
 @pytest.mark.parametrize("answer", [says(409, "ObjectLocked"), says(412, "ObjectHasLegalHold"), says(409), says(412)])
-def test_a_locked_object_is_a_fault_of_its_save(answer: Fault, store: S3Store, wire: Wire) -> None:
+def test_a_locked_object_is_a_fault_of_its_save(answer: Fault, store: S3Store, wire: FaultProxy) -> None:
     """prune.5: Conflict and AlreadyExists are for puts that another writer may win."""
     wire.spoil_all("DELETE", answer)
     wire.spoil_all("POST", answer)
@@ -64,7 +64,9 @@ def test_a_locked_object_is_a_fault_of_its_save(answer: Fault, store: S3Store, w
 
 
 @pytest.mark.parametrize("code", ["PreconditionFailed", "ConditionalRequestConflict"])
-def test_a_locked_key_in_a_batch_is_a_fault_of_that_key(code: str, store: S3Store, place: Place, wire: Wire) -> None:
+def test_a_locked_key_in_a_batch_is_a_fault_of_that_key(
+    code: str, store: S3Store, place: Place, wire: FaultProxy
+) -> None:
     """prune.5"""
     body = f"<Error><Key>{place.root.prefix}/pub/b</Key><Code>{code}</Code></Error>"
     wire.spoil("POST", answers(f"<DeleteResult>{body}</DeleteResult>"))
@@ -76,7 +78,7 @@ def test_through_a_proxy_no_key_becomes_another(moto: Moto) -> None:
     place = make_place(moto)
     place.fill("keep/z", "s/a", "s/../keep/z", "s/./dot", "s/..")
     before = place.paths()
-    with Wire(moto.endpoint) as wire:
+    with FaultProxy(moto.endpoint) as wire:
         store = place.store(moto.endpoint, settings=ConnectionSettings(wire.endpoint, BUNDLE, 20.0))
         wire.spoil_all("POST", says(501, "NotImplemented"))
         with pytest.raises(PermanentFault, match=r"refusing to delete a key with"):
@@ -87,7 +89,7 @@ def test_through_a_proxy_no_key_becomes_another(moto: Moto) -> None:
     assert place.paths() == ["keep/z"]
 
 
-def test_a_deletion_that_did_not_happen_is_a_fault(place: Place, store: S3Store, wire: Wire) -> None:
+def test_a_deletion_that_did_not_happen_is_a_fault(place: Place, store: S3Store, wire: FaultProxy) -> None:
     """s3.4: a save counts as removed when a listing of it is empty."""
     place.fill("s/a", "s/b")
     wire.spoil_all("POST", answers("<DeleteResult/>"))
@@ -99,7 +101,7 @@ def test_a_key_that_xml_cannot_represent_does_not_fail_its_batch(moto: Moto) -> 
     """prune.3: it goes alone, and the others together."""
     place = make_place(moto)
     place.fill("s/a", "s/b", "s/\x01", "s/\ufffe")
-    with Wire(moto.endpoint) as wire:
+    with FaultProxy(moto.endpoint) as wire:
         assert place.store(wire.endpoint).remove_tree(b"s", ()).found
         (batch,) = (asked for asked in wire.asked if asked.method == "POST")
         assert b"s/a" in batch.body
@@ -109,7 +111,7 @@ def test_a_key_that_xml_cannot_represent_does_not_fail_its_batch(moto: Moto) -> 
 
 @pytest.mark.parametrize("key", ["s/../keep", "s/./x", "s//x", "s/.."])
 def test_a_single_deletion_of_a_key_that_a_url_cannot_hold_is_refused(
-    key: str, store: S3Store, place: Place, wire: Wire
+    key: str, store: S3Store, place: Place, wire: FaultProxy
 ) -> None:
     """s3.4: without a proxy, too; in a batch it is a name like any other."""
     with pytest.raises(PermanentFault, match="refusing to delete a key with an empty"):

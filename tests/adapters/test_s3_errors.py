@@ -21,7 +21,7 @@ from publish.domain.errors import (
 )
 from publish.domain.ports import Namespace
 from publish.domain.root import S3Root
-from tests.support.fault_proxy import Exchange, Fault, Reply, Wire
+from tests.support.fault_proxy import Exchange, Fault, FaultProxy, Reply
 from tests.support.moto_server import Moto
 from tests.support.s3_faults import NAME, every_call, filled_place, read, translate, write
 from tests.support.s3_roots import BUNDLE, Place
@@ -82,7 +82,7 @@ TABLE = [
 
 @pytest.mark.parametrize(("status", "code", "kind"), TABLE)
 def test_the_response_to_a_put_decides_whether_it_was_applied(
-    status: int, code: str, kind: type[StoreFault], store: S3Store, wire: Wire
+    status: int, code: str, kind: type[StoreFault], store: S3Store, wire: FaultProxy
 ) -> None:
     """s3.8, s3.9, s3.10, s3.12"""
     assert type(translate(wire, says(status, code), write(store))) is kind
@@ -91,7 +91,7 @@ def test_the_response_to_a_put_decides_whether_it_was_applied(
 
 @pytest.mark.parametrize(("status", "code", "kind"), [row for row in TABLE if row[:2] != (200, "InternalError")])
 def test_a_failed_read_is_never_applied(
-    status: int, code: str, kind: type[StoreFault], store: S3Store, wire: Wire
+    status: int, code: str, kind: type[StoreFault], store: S3Store, wire: FaultProxy
 ) -> None:
     """s3.8: what is a perhaps of a write is certain of a read."""
     # A read is not in a race: the code of a lost race means a busy store, and the bare status a refusal.
@@ -103,7 +103,7 @@ def test_a_failed_read_is_never_applied(
 
 @pytest.mark.parametrize("fault", [lost_request, lost_reply, reset_in_headers, cut_in_headers])
 def test_a_broken_connection_leaves_a_put_unknown_and_a_read_not_applied(
-    fault: Fault, store: S3Store, wire: Wire
+    fault: Fault, store: S3Store, wire: FaultProxy
 ) -> None:
     """s3.8"""
     assert type(translate(wire, fault, write(store))) is OutcomeUnknown
@@ -112,7 +112,7 @@ def test_a_broken_connection_leaves_a_put_unknown_and_a_read_not_applied(
 
 
 @pytest.mark.parametrize("fault", [silence, drips])
-def test_a_read_timeout_leaves_a_put_unknown(fault: Fault, place: Place, wire: Wire) -> None:
+def test_a_read_timeout_leaves_a_put_unknown(fault: Fault, place: Place, wire: FaultProxy) -> None:
     """s3.11: one attempt has its own end; a drip is for the verb's deadline to stop."""
     store = place.store(wire.endpoint, settings=ConnectionSettings(None, BUNDLE, 0.5))
     assert type(translate(wire, fault, write(store))) is OutcomeUnknown
@@ -129,12 +129,12 @@ def test_a_store_that_refuses_connections_is_unreachable(place: Place) -> None:
             call(place.store("http://no-such-host.invalid"))()
 
 
-def test_a_truncated_object_is_never_an_object(store: S3Store, wire: Wire) -> None:
+def test_a_truncated_object_is_never_an_object(store: S3Store, wire: FaultProxy) -> None:
     """watch.4"""
     assert type(translate(wire, truncated, lambda: store.read(b"s/trainer_state.json", 2**20))) is NotApplied
 
 
-def test_a_web_page_is_not_a_success_and_the_message_has_a_hint(store: S3Store, wire: Wire) -> None:
+def test_a_web_page_is_not_a_success_and_the_message_has_a_hint(store: S3Store, wire: FaultProxy) -> None:
     """Neither an empty log nor a made entry nor a removed one nor a save's file."""
     for _, call in every_call(store):
         fault = translate(wire, web_page, call)
@@ -146,9 +146,9 @@ def test_a_web_page_is_not_a_success_and_the_message_has_a_hint(store: S3Store, 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("code", ["", "TemporaryRedirect"])
-def test_a_redirect_is_not_followed(status: int, code: str, store: S3Store, wire: Wire) -> None:
+def test_a_redirect_is_not_followed(status: int, code: str, store: S3Store, wire: FaultProxy) -> None:
     """s3.8"""
-    with Wire(wire.endpoint) as elsewhere:
+    with FaultProxy(wire.endpoint) as elsewhere:
         fault = says(status, code, headers=(("Location", elsewhere.endpoint + "/x"),))
         for call in (write(store), read(store), lambda: store.size(b"s/a")):
             wire.asked.clear()
@@ -158,7 +158,7 @@ def test_a_redirect_is_not_followed(status: int, code: str, store: S3Store, wire
     gc.collect()
 
 
-def test_a_region_in_a_redirect_is_not_used(store: S3Store, wire: Wire) -> None:
+def test_a_region_in_a_redirect_is_not_used(store: S3Store, wire: FaultProxy) -> None:
     """s3.8"""
     fault = says(301, "PermanentRedirect", headers=(("x-amz-bucket-region", "eu-central-1"),))
     translate(wire, fault, read(store))
@@ -167,7 +167,7 @@ def test_a_region_in_a_redirect_is_not_used(store: S3Store, wire: Wire) -> None:
     assert all("/us-east-1/" in str(asked.header("authorization")) for asked in wire.asked)
 
 
-def test_a_refused_head_gets_its_code_from_a_get(store: S3Store, wire: Wire) -> None:
+def test_a_refused_head_gets_its_code_from_a_get(store: S3Store, wire: FaultProxy) -> None:
     """s3.12"""
     wire.spoil_all("HEAD", says(400))
     wire.spoil_all("GET", says(400, "ExpiredToken"))
@@ -182,14 +182,14 @@ def test_a_missing_object_is_none_and_not_a_fault(store: S3Store) -> None:
     assert store.read(b"nowhere", 10) is None
 
 
-def test_clock_skew_shows_the_stores_code_and_a_hint(store: S3Store, wire: Wire) -> None:
+def test_clock_skew_shows_the_stores_code_and_a_hint(store: S3Store, wire: FaultProxy) -> None:
     text = str(translate(wire, says(403, "RequestTimeTooSkewed"), read(store)))
     assert "RequestTimeTooSkewed" in text
     assert "clock" in text
 
 
 def test_the_message_has_the_request_and_the_stores_message_on_one_line(
-    store: S3Store, place: Place, wire: Wire
+    store: S3Store, place: Place, wire: FaultProxy
 ) -> None:
     """s3.13"""
     text = str(translate(wire, says(400, "Malformed", message="Not\n for  you."), read(store)))
@@ -204,7 +204,7 @@ def test_the_message_has_the_request_and_the_stores_message_on_one_line(
         ("SignatureDoesNotMatch", "check access_key_id and secret_access_key"),
     ],
 )
-def test_a_refusal_says_what_to_look_at(code: str, hint: str, store: S3Store, place: Place, wire: Wire) -> None:
+def test_a_refusal_says_what_to_look_at(code: str, hint: str, store: S3Store, place: Place, wire: FaultProxy) -> None:
     """s3.13"""
     text = str(translate(wire, says(403, code, message="No"), read(store)))
     assert text == f"LIST {place.url}/pub/: {code}: No ({hint})"
@@ -212,7 +212,7 @@ def test_a_refusal_says_what_to_look_at(code: str, hint: str, store: S3Store, pl
 
 @pytest.mark.parametrize("spelled", [SECRET, "<![CDATA[" + SECRET + "]]>"], ids=["plain", "cdata"])
 def test_a_secret_that_the_store_echoes_is_in_no_message_and_no_traceback(
-    spelled: str, place: Place, wire: Wire
+    spelled: str, place: Place, wire: FaultProxy
 ) -> None:
     """cli.9"""
     if not spelled.startswith("<!"):
@@ -226,7 +226,7 @@ def test_a_secret_that_the_store_echoes_is_in_no_message_and_no_traceback(
         assert spelled not in told
 
 
-def test_a_key_that_is_not_utf_8_is_refused_before_any_request(store: S3Store, wire: Wire) -> None:
+def test_a_key_that_is_not_utf_8_is_refused_before_any_request(store: S3Store, wire: FaultProxy) -> None:
     """layout.3"""
     for call in (
         lambda: store.size(b"\xff"),
@@ -274,13 +274,13 @@ def tagged_page(exchange: Exchange) -> None:
     ],
 )
 def test_an_unexpected_success_of_a_put_is_not_a_publication(
-    answer: Fault, kind: type[StoreFault], store: S3Store, wire: Wire
+    answer: Fault, kind: type[StoreFault], store: S3Store, wire: FaultProxy
 ) -> None:
     """layout.7, publish.4"""
     assert type(translate(wire, answer, write(store))) is kind
 
 
-def test_an_error_without_a_code_shows_its_status_and_a_hint(store: S3Store, wire: Wire) -> None:
+def test_an_error_without_a_code_shows_its_status_and_a_hint(store: S3Store, wire: FaultProxy) -> None:
     """cli.5: a proxy's word, as a rule."""
     text = str(translate(wire, says(418), read(store)))
     assert "HTTP status 418" in text
@@ -288,14 +288,14 @@ def test_an_error_without_a_code_shows_its_status_and_a_hint(store: S3Store, wir
 
 
 @pytest.mark.parametrize("message", ["<Message></Message>", "<Message/>", ""])
-def test_an_error_without_a_message_shows_its_code_alone(message: str, store: S3Store, wire: Wire) -> None:
+def test_an_error_without_a_message_shows_its_code_alone(message: str, store: S3Store, wire: FaultProxy) -> None:
     """probe.5"""
     error = Reply(404, [], f"<Error><Code>NoSuchBucket</Code>{message}</Error>".encode())
     said = str(translate(wire, lambda exchange: exchange.answer(error), read(store)))
     assert said.endswith("/pub/: NoSuchBucket (check the bucket and the endpoint)")
 
 
-def test_the_body_of_an_error_that_is_too_large_is_ignored(store: S3Store, wire: Wire) -> None:
+def test_the_body_of_an_error_that_is_too_large_is_ignored(store: S3Store, wire: FaultProxy) -> None:
     """s3.15, s3.8: its status says enough."""
     page = Reply(503, [("Content-Type", "text/html")], b"<html>" + b"x" * 2**17)
     fault = translate(wire, lambda exchange: exchange.answer(page), read(store))
@@ -303,7 +303,7 @@ def test_the_body_of_an_error_that_is_too_large_is_ignored(store: S3Store, wire:
     assert "HTTP status 503" in str(fault)
 
 
-def test_a_304_to_a_conditional_put_is_explained(store: S3Store, wire: Wire) -> None:
+def test_a_304_to_a_conditional_put_is_explained(store: S3Store, wire: FaultProxy) -> None:
     """s3.13: an old MinIO's answer to a taken name, not a redirect."""
     wire.spoil("PUT", says(304))
     with pytest.raises(PermanentFault, match=r"HTTP status 304 \(the store answers 304 in place of 412"):

@@ -6,7 +6,7 @@ import pytest
 
 from publish.adapters.s3 import S3Store
 from publish.domain.errors import NotApplied, OutcomeUnknown, PermanentFault
-from tests.support.fault_proxy import Fault, Reply, Wire
+from tests.support.fault_proxy import Fault, FaultProxy, Reply
 from tests.support.moto_server import Moto
 from tests.support.s3_faults import every_call, filled_place, read, translate
 from tests.support.s3_roots import Place, make_place
@@ -48,20 +48,20 @@ def listing(content: str, truncated: str = "false", root: str = "ListBucketResul
         answers("<html>"),
     ],
 )
-def test_a_contradictory_listing_is_never_an_empty_log(response: Fault, store: S3Store, wire: Wire) -> None:
+def test_a_contradictory_listing_is_never_an_empty_log(response: Fault, store: S3Store, wire: FaultProxy) -> None:
     """resolve.3, s3.6: it is not sent again."""
     assert type(translate(wire, response, read(store))) is PermanentFault
 
 
 @pytest.mark.parametrize("response", [answers(""), answers("<ListBucketResult>"), says(206), says(204)])
-def test_an_incomplete_listing_is_never_an_empty_log(response: Fault, store: S3Store, wire: Wire) -> None:
+def test_an_incomplete_listing_is_never_an_empty_log(response: Fault, store: S3Store, wire: FaultProxy) -> None:
     """resolve.3, s3.8"""
     assert type(translate(wire, response, read(store))) is NotApplied
 
 
 @pytest.mark.parametrize("headers", [(("Last-Modified", "Wed, 02 Dec 2026 00:00:00 GMT"),), (("ETag", '"x"'),)])
 def test_an_object_without_an_etag_is_an_object(
-    headers: tuple[tuple[str, str], ...], store: S3Store, wire: Wire
+    headers: tuple[tuple[str, str], ...], store: S3Store, wire: FaultProxy
 ) -> None:
     """s3.5: a file that others wrote beside versitygw has none."""
     for method in ("GET", "HEAD"):
@@ -78,7 +78,7 @@ def test_a_page_without_keys_does_not_end_a_listing(moto: Moto) -> None:
     place = make_place(moto)
     place.fill("s/a", "s/b")
     page = listing(f"<Contents><Key>{place.root.prefix}/s/a</Key></Contents>")
-    with Wire(moto.endpoint) as wire:
+    with FaultProxy(moto.endpoint) as wire:
         store = place.store(wire.endpoint)
         wire.spoil("GET", EMPTY_PAGE, page)
         assert store.save_exists(b"s")
@@ -88,7 +88,9 @@ def test_a_page_without_keys_does_not_end_a_listing(moto: Moto) -> None:
 
 
 @pytest.mark.parametrize("size", ["", "<Size/>", "<Size>x</Size>", "<Size>-1</Size>", f"<Size>{'9' * 5000}</Size>"])
-def test_a_listed_object_without_a_valid_size_is_refused(size: str, place: Place, store: S3Store, wire: Wire) -> None:
+def test_a_listed_object_without_a_valid_size_is_refused(
+    size: str, place: Place, store: S3Store, wire: FaultProxy
+) -> None:
     """s3.6"""
     key = f"{place.root.prefix}/s/a"
     fault = translate(
@@ -97,7 +99,7 @@ def test_a_listed_object_without_a_valid_size_is_refused(size: str, place: Place
     assert type(fault) is PermanentFault
 
 
-def test_a_token_that_comes_twice_in_a_row_ends_a_listing(store: S3Store, wire: Wire) -> None:
+def test_a_token_that_comes_twice_in_a_row_ends_a_listing(store: S3Store, wire: FaultProxy) -> None:
     """s3.2, s3.6"""
     page = listing("<NextContinuationToken>t</NextContinuationToken>", "true")
     wire.spoil_all("GET", page)
@@ -107,7 +109,7 @@ def test_a_token_that_comes_twice_in_a_row_ends_a_listing(store: S3Store, wire: 
 
 
 @pytest.mark.parametrize("fault", [truncated, truncated_unnoticed])
-def test_a_truncated_listing_is_never_a_listing(fault: Fault, store: S3Store, place: Place, wire: Wire) -> None:
+def test_a_truncated_listing_is_never_a_listing(fault: Fault, store: S3Store, place: Place, wire: FaultProxy) -> None:
     """s3.8, resolve.3"""
     found = translate(wire, fault, read(store))
     assert type(found) is NotApplied
@@ -116,7 +118,7 @@ def test_a_truncated_listing_is_never_a_listing(fault: Fault, store: S3Store, pl
 
 @pytest.mark.parametrize("fault", [nothing_but_200, cut_in_headers])
 def test_a_response_without_an_element_that_s3_always_sends_is_refused(
-    fault: Fault, store: S3Store, wire: Wire
+    fault: Fault, store: S3Store, wire: FaultProxy
 ) -> None:
     """The end of a connection in the middle of an answer's headers looks just so."""
     for writes, call in every_call(store):

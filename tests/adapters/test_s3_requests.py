@@ -11,7 +11,7 @@ from publish.domain.errors import AlreadyExists, ConfigError, PermanentFault
 from publish.domain.ports import Namespace
 from publish.domain.root import S3Root
 from publish.domain.wholeness import check_save
-from tests.support.fault_proxy import Wire
+from tests.support.fault_proxy import FaultProxy
 from tests.support.moto_server import Moto
 from tests.support.s3_roots import BUNDLE, Place, make_place, paths_of, wire_to
 from tests.support.servers import KeyedServer, credentials
@@ -34,7 +34,7 @@ def everything(store: S3Store) -> None:
     store.delete(b"beside")
 
 
-def test_an_entry_is_put_without_a_body_and_with_if_none_match(store: S3Store, wire: Wire) -> None:
+def test_an_entry_is_put_without_a_body_and_with_if_none_match(store: S3Store, wire: FaultProxy) -> None:
     """layout.7"""
     store.create(Namespace.PUB, NAME)
     (put,) = wire.asked
@@ -44,7 +44,7 @@ def test_an_entry_is_put_without_a_body_and_with_if_none_match(store: S3Store, w
     assert put.header("content-length") == "0"
 
 
-def test_every_request_is_path_style_and_signed_with_v4_for_s3(store: S3Store, place: Place, wire: Wire) -> None:
+def test_every_request_is_path_style_and_signed_with_v4_for_s3(store: S3Store, place: Place, wire: FaultProxy) -> None:
     """s3.7"""
     everything(store)
     assert len(wire.asked) > 10
@@ -57,7 +57,7 @@ def test_every_request_is_path_style_and_signed_with_v4_for_s3(store: S3Store, p
         assert asked.header("host") == wire.endpoint.removeprefix("http://")
 
 
-def test_no_request_has_a_header_that_compatible_stores_refuse(store: S3Store, wire: Wire) -> None:
+def test_no_request_has_a_header_that_compatible_stores_refuse(store: S3Store, wire: FaultProxy) -> None:
     """s3.7"""
     everything(store)
     for asked in wire.asked:
@@ -67,14 +67,14 @@ def test_no_request_has_a_header_that_compatible_stores_refuse(store: S3Store, w
         assert asked.header("user-agent").startswith("publish/")  # type: ignore[union-attr]  # a missing one fails too
 
 
-def test_a_batch_delete_has_a_content_md5(store: S3Store, wire: Wire) -> None:
+def test_a_batch_delete_has_a_content_md5(store: S3Store, wire: FaultProxy) -> None:
     """AWS, DeleteObjects: Content-MD5."""
     store.remove_entries(Namespace.PUB, [NAME, NAME + b"2"])
     (post,) = wire.sent("POST")
     assert post.header("content-md5")
 
 
-def test_a_bucket_named_like_s3_express_is_signed_for_s3(moto: Moto, wire: Wire) -> None:
+def test_a_bucket_named_like_s3_express_is_signed_for_s3(moto: Moto, wire: FaultProxy) -> None:
     """s3.7"""
     bucket = "odd--use1-az4--x-s3"
     wire.spoil_all("GET", says(404, "NoSuchBucket"))
@@ -86,7 +86,7 @@ def test_a_bucket_named_like_s3_express_is_signed_for_s3(moto: Moto, wire: Wire)
 
 
 @pytest.mark.parametrize("bucket", ["UPPER_case", "a.b.c", "a_b-c.d"])
-def test_every_valid_bucket_name_is_sent_unchanged(bucket: str, moto: Moto, wire: Wire) -> None:
+def test_every_valid_bucket_name_is_sent_unchanged(bucket: str, moto: Moto, wire: FaultProxy) -> None:
     """root.2"""
     wire.spoil_all("GET", says(404, "NoSuchBucket"))
     with pytest.raises(PermanentFault):
@@ -105,13 +105,13 @@ def test_every_valid_bucket_name_is_sent_unchanged(bucket: str, moto: Moto, wire
         ("größe/日".encode(), "gr%C3%B6%C3%9Fe/%E6%97%A5"),
     ],
 )
-def test_keys_are_sent_unchanged(path: bytes, sent: str, store: S3Store, place: Place, wire: Wire) -> None:
+def test_keys_are_sent_unchanged(path: bytes, sent: str, store: S3Store, place: Place, wire: FaultProxy) -> None:
     """root.2, layout.3: nothing is normalised on the way."""
     store.size(path)
     assert [asked.path for asked in wire.asked] == [f"/{place.root.bucket}/{place.root.prefix}/{sent}"]
 
 
-def test_the_prefix_of_a_listing_is_sent_unchanged(store: S3Store, place: Place, wire: Wire) -> None:
+def test_the_prefix_of_a_listing_is_sent_unchanged(store: S3Store, place: Place, wire: FaultProxy) -> None:
     """root.2, watch.5"""
     store.list_directories(b"exec/../a+b", None)
     assert [asked.query["prefix"] for asked in wire.asked] == [f"{place.root.prefix}/exec/../a+b/"]
@@ -150,7 +150,7 @@ def test_the_folder_marker_of_a_save_is_not_a_save_and_is_removed_with_it(store:
     assert place.paths() == ["tt"]
 
 
-def test_a_save_is_removed_with_its_marker_first_and_alone(store: S3Store, place: Place, wire: Wire) -> None:
+def test_a_save_is_removed_with_its_marker_first_and_alone(store: S3Store, place: Place, wire: FaultProxy) -> None:
     """prune.6"""
     place.fill("run/checkpoint-1/a", "run/checkpoint-1/trainer_state.json", "run/checkpoint-1/z/.metadata")
     store.remove_tree(b"run/checkpoint-1", [b"trainer_state.json", b".metadata"])
@@ -178,7 +178,7 @@ def test_a_marker_beyond_the_first_page_is_removed_first(seaweedfs: KeyedServer)
     ("status", "code"), [(501, "NotImplemented"), (405, "MethodNotAllowed"), (400, "MissingContentMD5"), (501, "")]
 )
 def test_without_batch_delete_keys_are_deleted_one_by_one(
-    status: int, code: str, store: S3Store, place: Place, wire: Wire
+    status: int, code: str, store: S3Store, place: Place, wire: FaultProxy
 ) -> None:
     wire.spoil_all("POST", says(status, code))
     place.fill(*(f"pub/{name}" for name in "abcde"))
@@ -191,7 +191,7 @@ def test_without_batch_delete_keys_are_deleted_one_by_one(
 
 
 def test_a_key_that_xml_cannot_represent_is_deleted_alone_and_batches_continue(
-    store: S3Store, place: Place, wire: Wire
+    store: S3Store, place: Place, wire: FaultProxy
 ) -> None:
     place.fill("s/a", "s/b", "t/c", "t/d")
     wire.spoil("POST", says(400, "MalformedXML"))
@@ -201,7 +201,9 @@ def test_a_key_that_xml_cannot_represent_is_deleted_alone_and_batches_continue(
     assert place.paths() == []
 
 
-def test_a_refused_head_is_followed_by_a_get_that_shows_the_reason(store: S3Store, place: Place, wire: Wire) -> None:
+def test_a_refused_head_is_followed_by_a_get_that_shows_the_reason(
+    store: S3Store, place: Place, wire: FaultProxy
+) -> None:
     """s3.12, watch.5"""
     place.fill("s/.metadata", body=b"four")
     wire.spoil("HEAD", says(403))
@@ -222,7 +224,7 @@ def test_the_last_put_is_what_is_read(store: S3Store) -> None:
     assert store.list_entries(Namespace.PUB, None) == ([NAME], None)
 
 
-def test_requests_of_a_client_share_a_connection(store: S3Store, wire: Wire) -> None:
+def test_requests_of_a_client_share_a_connection(store: S3Store, wire: FaultProxy) -> None:
     """Loading the trusted roots takes longer than a request."""
     for number in range(5):
         store.create(Namespace.PUB, NAME + b"%d" % number)
@@ -261,7 +263,7 @@ def test_a_request_is_sent_to_the_endpoint_or_to_awss_regional_one(
     assert f"/{region}/s3/aws4_request".encode() in sent[0].headers["Authorization"]
 
 
-def test_keys_in_a_listing_may_be_written_in_every_form_of_xml(store: S3Store, place: Place, wire: Wire) -> None:
+def test_keys_in_a_listing_may_be_written_in_every_form_of_xml(store: S3Store, place: Place, wire: FaultProxy) -> None:
     """resolve.1: what is taken out of a listing unread is never a key's."""
     folder = f"{place.root.prefix}/pub/"
     for key in ("<Key>{}a</Key><Size>1</Size>", "<Key><![CDATA[{}<Size>1</Size>]]></Key><Size>1</Size>"):
@@ -272,7 +274,7 @@ def test_keys_in_a_listing_may_be_written_in_every_form_of_xml(store: S3Store, p
 
 
 def test_a_save_is_judged_by_one_listing_and_two_small_reads_of_a_large_file(
-    store: S3Store, place: Place, wire: Wire
+    store: S3Store, place: Place, wire: FaultProxy
 ) -> None:
     """verify.7"""
     header = b'{"a":{"data_offsets":[0,200000]}}'

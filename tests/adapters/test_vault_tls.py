@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ca import CertificateAuthority, MakeFront
+from tests.support.ca import CertificateAuthority, MakeTlsTerminator
 from tests.support.fake_vault import FakeVault
 from tests.support.vault_sources import CREDENTIALS, LOGGED_IN, PLENTY, READ, REVOKED, Make, along, invalid, to
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("nothing_is_printed")
 
 
 def test_a_private_ca_is_trusted_by_ca_or_through_the_system_bundle(
-    source: Make, tls: MakeFront, authority: CertificateAuthority, tmp_path: Path
+    source: Make, tls: MakeTlsTerminator, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """vault.2, s3.14."""
     ca = authority.write(tmp_path)
@@ -25,7 +25,7 @@ def test_a_private_ca_is_trusted_by_ca_or_through_the_system_bundle(
 
 
 def test_only_the_certificates_of_ca_are_trusted(
-    source: Make, tls: MakeFront, authority: CertificateAuthority, tmp_path: Path
+    source: Make, tls: MakeTlsTerminator, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """vault.2."""
     other = CertificateAuthority("Another").write(tmp_path, "other.pem")
@@ -42,7 +42,7 @@ def test_only_the_certificates_of_ca_are_trusted(
 )
 def test_a_certificate_that_does_not_verify_is_an_error(
     source: Make,
-    tls: MakeFront,
+    tls: MakeTlsTerminator,
     authority: CertificateAuthority,
     tmp_path: Path,
     host: str,
@@ -60,7 +60,7 @@ def test_a_certificate_that_does_not_verify_is_an_error(
     assert server.steps == []
 
 
-def test_an_unknown_ca_is_an_error(source: Make, tls: MakeFront) -> None:
+def test_an_unknown_ca_is_an_error(source: Make, tls: MakeTlsTerminator) -> None:
     """vault.4."""
     with FakeVault() as server:
         front = tls(server.address)
@@ -75,7 +75,7 @@ def test_tls_with_a_plain_server_is_an_error(source: Make) -> None:
         assert invalid(lambda: source(https).read(PLENTY)).startswith("TLS with the server failed: ")
 
 
-def test_plain_http_with_a_tls_server_is_an_error(source: Make, tls: MakeFront) -> None:
+def test_plain_http_with_a_tls_server_is_an_error(source: Make, tls: MakeTlsTerminator) -> None:
     """vault.4."""
     with FakeVault() as server:
         plain = tls(server.address).address.replace("https", "http")
@@ -99,7 +99,7 @@ def test_plain_http_with_a_tls_server_is_an_error(source: Make, tls: MakeFront) 
     ],
 )
 def test_an_invalid_ca_file_is_an_error_and_nothing_is_sent(
-    source: Make, tls: MakeFront, tmp_path: Path, content: bytes | None, words: str
+    source: Make, tls: MakeTlsTerminator, tmp_path: Path, content: bytes | None, words: str
 ) -> None:
     """vault.4."""
     ca = tmp_path / "ca.pem"
@@ -132,7 +132,7 @@ def test_a_directory_as_ca_is_an_error(source: Make, tmp_path: Path) -> None:
 
 
 def test_a_redirect_from_http_to_https_is_followed_and_never_the_reverse(
-    source: Make, tls: MakeFront, authority: CertificateAuthority, tmp_path: Path
+    source: Make, tls: MakeTlsTerminator, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """vault.5."""
     ca = authority.write(tmp_path)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.support.fault_proxy import Wire
+from tests.support.fault_proxy import FaultProxy
 from tests.support.private_files import write_private
 from tests.support.program import Word, run, start
 from tests.support.run_jobs import run_line
@@ -77,7 +77,7 @@ class Job(NamedTuple):
     """A root on a server, and a wire before it."""
 
     place: Place
-    wire: Wire
+    wire: FaultProxy
     folder: Path
 
     def run(self, script: str, *flags: str) -> subprocess.Popen[bytes]:

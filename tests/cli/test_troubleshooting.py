@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.program import PROGRAM, run
+from tests.support.program import PROGRAM, run, start
 
 PAGE = (Path(__file__).parents[2] / "docs/troubleshooting.md").read_text()
 
@@ -130,6 +130,21 @@ def test_the_run_resumed_from_another_step_than_i_expected(root: Path) -> None:
     assert broken.startswith(f"broken {folder(root, 500)}: model.safetensors: ")
     assert resumed.startswith("run: epoch 2, attempt ")
     assert resumed.endswith(f", resuming from {folder(root, 400)}")
+
+
+def test_the_final_scan_failed_and_a_watch_publishes_what_command_saved(root: Path) -> None:
+    """watch.6"""
+    save = folder(root, 600)
+    save.mkdir()
+    (save / "trainer_state.json").write_text('{"global_step": 600}')
+    heading = "`run: the final scan failed; run publish watch to publish what COMMAND saved`"
+    words = recipe(heading).replace("ROOT", str(root)).replace("ATTEMPT", "a").split()
+    with start(*words[1:]) as process:
+        assert process.stdout
+        assert b"(epoch 1, step 600, " in process.stdout.readline()
+        process.terminate()
+        assert process.wait(60) == 0
+    assert run("resolve", "-checkpoint", root).out.decode() == f"{save}\n"
 
 
 def test_i_want_to_publish_a_save_by_hand(root: Path) -> None:

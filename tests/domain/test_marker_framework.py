@@ -17,7 +17,7 @@ from publish.domain.marker_framework import (
     parse_tracker,
 )
 from tests.support.layouts import torch_zip
-from tests.support.watched import WatchedFolder
+from tests.support.watched_directory import WatchedFolder
 
 
 @pytest.mark.parametrize(

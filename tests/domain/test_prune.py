@@ -13,7 +13,7 @@ from publish.domain.prune import Guards, prune, prune_dry_run
 from publish.domain.retention import Policy
 from tests.support.fakes import FakeReport, FakeStore
 from tests.support.faults import Fault, FaultyStore
-from tests.support.pruned import log, run, save
+from tests.support.pruning import log, run, save
 
 
 def test_entries_are_removed_and_then_the_saves_that_they_named() -> None:

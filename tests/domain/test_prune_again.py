@@ -15,7 +15,7 @@ from publish.domain.prune import Guards, prune, prune_dry_run
 from publish.domain.retention import Policy
 from tests.support.fakes import FakeReport, FakeStore
 from tests.support.faults import Crash, Fault, FaultyStore
-from tests.support.pruned import log, run, save
+from tests.support.pruning import log, run, save
 
 
 def test_a_publication_made_meanwhile_protects_its_save() -> None:

@@ -9,7 +9,7 @@ import pytest
 from publish.adapters.posix import PosixStore
 from publish.domain.wholeness import check_save
 from tests.support.recording import Operation, load, replay
-from tests.support.watched import WatchedFolder
+from tests.support.watched_directory import WatchedFolder
 
 RECORDINGS = Path(__file__).parents[1] / "samples/recordings"
 

@@ -21,7 +21,7 @@ from tests.support.layouts import (
     orbax_in_place,
 )
 from tests.support.recording import replay
-from tests.support.watched import WatchedFolder
+from tests.support.watched_directory import WatchedFolder
 
 # What is recognised on an object store only.
 IN_PLACE = {orbax_in_place}

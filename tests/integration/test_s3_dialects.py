@@ -13,7 +13,7 @@ import pytest
 from publish.domain.candidate import names_in
 from publish.domain.root import S3Root
 from tests.support.dialect_proxy import DIALECTS, STUCK, Dialect, dialect_proxy
-from tests.support.fault_proxy import Wire
+from tests.support.fault_proxy import FaultProxy
 from tests.support.program import call, start
 from tests.support.s3_jobs import S3Job
 from tests.support.s3_roots import Place, make_place, private_directory, wire_to
@@ -38,7 +38,7 @@ ALL_AT_ONCE = "é+ %2B%20&=~()日"
 SOME = ["a+b", "a%2Bb", "a b", ALL_AT_ONCE]
 
 
-def job_at(server: S3Server, wire: Wire, name: str, folder: Path) -> S3Job:
+def job_at(server: S3Server, wire: FaultProxy, name: str, folder: Path) -> S3Job:
     """A job whose prefix and attempt contain `name`."""
     fresh = make_place(server)
     place = Place(server, S3Root(fresh.root.bucket, f"{fresh.root.prefix}/{name}/run{name}"))

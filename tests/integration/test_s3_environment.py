@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.support.fault_proxy import Asked, Wire
+from tests.support.fault_proxy import Asked, FaultProxy
 from tests.support.moto_server import Moto
 from tests.support.program import CLEAN, PROGRAM
 from tests.support.s3_jobs import S3Job, s3_job
@@ -63,7 +63,7 @@ class Hostile(NamedTuple):
     """Set-up that would send requests elsewhere, change them, or run code."""
 
     env: dict[str, str]
-    elsewhere: Wire
+    elsewhere: FaultProxy
     datagrams: socket.socket
     traces: list[Path]
 
@@ -89,7 +89,7 @@ def hostile(moto: Moto, tmp_path: Path) -> Iterator[Hostile]:
     (tmp_path / "openssl.cnf").write_text(
         "openssl_conf = x\n[x]\nproviders = y\n[y]\nhostile = z\n[z]\nmodule = /x.so\n"
     )
-    with Wire(moto.endpoint) as elsewhere, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+    with FaultProxy(moto.endpoint) as elsewhere, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
         datagrams.bind(("127.0.0.1", 0))
         datagrams.setblocking(False)
         (home / ".aws" / "config").write_text(CONFIG.format(elsewhere=elsewhere.endpoint))

@@ -11,8 +11,8 @@ import pytest
 from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.domain.errors import NotApplied, OutcomeUnknown, PermanentFault, StoreFault, Unreachable
 from publish.domain.ports import Namespace
-from tests.support.ca import CertificateAuthority, MakeFront
-from tests.support.fault_proxy import Wire
+from tests.support.ca import CertificateAuthority, MakeTlsTerminator
+from tests.support.fault_proxy import FaultProxy
 from tests.support.proxies import TinyProxy
 from tests.support.retrying import retrying
 from tests.support.s3_jobs import s3_job
@@ -29,7 +29,7 @@ def place(seaweedfs: KeyedServer) -> Place:
 
 
 @pytest.fixture
-def wire(seaweedfs: KeyedServer) -> Iterator[Wire]:
+def wire(seaweedfs: KeyedServer) -> Iterator[FaultProxy]:
     with wire_to(seaweedfs) as wire:
         yield wire
 
@@ -41,7 +41,7 @@ def trust(authority: CertificateAuthority, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def tls(tls: MakeFront) -> Callable[..., str]:
+def tls(tls: MakeTlsTerminator) -> Callable[..., str]:
     """As the shared fixture, for the address alone."""
     return lambda *args, **kwargs: tls(*args, **kwargs).address
 
@@ -59,7 +59,7 @@ def works(store: S3Store) -> None:
     reached.retry("delete", lambda: store.delete(b"pub/" + NAME))
 
 
-def through(wire: Wire) -> bool:
+def through(wire: FaultProxy) -> bool:
     """Whether all that arrived came by the proxy, which says so (RFC 9110 section 7.6.3)."""
     return bool(wire.asked) and all("tinyproxy" in str(asked.header("via")) for asked in wire.asked)
 
@@ -83,7 +83,7 @@ def test_a_proxy_carries_every_request_of_the_program(
 
 
 def test_a_tls_store_is_reached_through_a_proxys_tunnel(
-    tinyproxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
+    tinyproxy: TinyProxy, place: Place, wire: FaultProxy, tls: Callable[..., str], trust: str
 ) -> None:
     """proxy.3"""
     endpoint = tls(wire.endpoint)
@@ -93,7 +93,7 @@ def test_a_tls_store_is_reached_through_a_proxys_tunnel(
 
 @pytest.mark.parametrize("target", ["http", "https"])
 def test_a_proxy_behind_tls_carries_every_request(
-    target: str, tinyproxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
+    target: str, tinyproxy: TinyProxy, place: Place, wire: FaultProxy, tls: Callable[..., str], trust: str
 ) -> None:
     """proxy.2, proxy.3"""
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
@@ -108,7 +108,7 @@ def test_a_proxy_behind_tls_carries_every_request(
 @pytest.mark.parametrize("target", ["http", "https"])
 @pytest.mark.parametrize("flaw", ["untrusted", "for another host", "expired"])
 def test_a_proxy_whose_certificate_does_not_verify_is_not_used(
-    target: str, flaw: str, tinyproxy: TinyProxy, place: Place, wire: Wire, tls: Callable[..., str], trust: str
+    target: str, flaw: str, tinyproxy: TinyProxy, place: Place, wire: FaultProxy, tls: Callable[..., str], trust: str
 ) -> None:
     """proxy.2"""
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
@@ -122,7 +122,7 @@ def test_a_proxy_whose_certificate_does_not_verify_is_not_used(
 
 @pytest.mark.tinyproxy
 def test_a_proxy_that_refuses_the_tunnel_is_final(
-    place: Place, wire: Wire, tls: Callable[..., str], trust: str
+    place: Place, wire: FaultProxy, tls: Callable[..., str], trust: str
 ) -> None:
     refusing = TinyProxy("ConnectPort 1")
     try:
@@ -137,7 +137,7 @@ def test_a_proxy_that_refuses_the_tunnel_is_final(
 
 @pytest.mark.parametrize("target", ["http", "https"])
 def test_an_unreachable_proxy_is_not_bypassed(
-    target: str, place: Place, wire: Wire, tls: Callable[..., str], trust: str
+    target: str, place: Place, wire: FaultProxy, tls: Callable[..., str], trust: str
 ) -> None:
     """proxy.3, s3.8"""
     endpoint = wire.endpoint if target == "http" else tls(wire.endpoint)
@@ -152,10 +152,10 @@ def test_an_unreachable_proxy_is_not_bypassed(
 @pytest.mark.parametrize("proxy_scheme", ["http", "https"])
 @pytest.mark.parametrize("target", ["http", "https"])
 def test_a_reply_that_is_lost_behind_a_proxy_leaves_a_put_unknown(
-    target: str, proxy_scheme: str, place: Place, wire: Wire, tls: Callable[..., str], trust: str
+    target: str, proxy_scheme: str, place: Place, wire: FaultProxy, tls: Callable[..., str], trust: str
 ) -> None:
     """s3.9: what a proxy had may have happened."""
-    with Wire(wire.endpoint) as hanging_up:
+    with FaultProxy(wire.endpoint) as hanging_up:
         # As a proxy it is asked by whole URLs, or for a tunnel, and hangs up either way.
         hanging_up.spoil_all("*", lost_request)
         address = hanging_up.endpoint if proxy_scheme == "http" else tls(hanging_up.endpoint)
@@ -177,14 +177,16 @@ def test_a_store_that_the_proxy_cannot_reach_is_retried(
         ).list_entries(Namespace.PUB, None)
 
 
-def test_a_store_with_a_trusted_private_ca_works(place: Place, wire: Wire, tls: Callable[..., str], trust: str) -> None:
+def test_a_store_with_a_trusted_private_ca_works(
+    place: Place, wire: FaultProxy, tls: Callable[..., str], trust: str
+) -> None:
     """s3.14"""
     works(place.store(tls(wire.endpoint), settings=ConnectionSettings(None, trust, 20.0)))
 
 
 @pytest.mark.parametrize("flaw", ["untrusted", "for another host", "expired"])
 def test_a_store_whose_certificate_does_not_verify_fails_at_once(
-    flaw: str, place: Place, wire: Wire, tls: Callable[..., str], trust: str
+    flaw: str, place: Place, wire: FaultProxy, tls: Callable[..., str], trust: str
 ) -> None:
     """s3.14: before a secret or a request goes out."""
     host = "elsewhere.example" if flaw == "for another host" else "localhost"
@@ -196,13 +198,13 @@ def test_a_store_whose_certificate_does_not_verify_fails_at_once(
     assert wire.asked == []
 
 
-def test_tls_to_a_plain_store_fails_at_once(place: Place, wire: Wire, trust: str) -> None:
+def test_tls_to_a_plain_store_fails_at_once(place: Place, wire: FaultProxy, trust: str) -> None:
     store = place.store(wire.endpoint.replace("http:", "https:"), settings=ConnectionSettings(None, trust, 5.0))
     with pytest.raises(PermanentFault, match="https"):
         store.list_entries(Namespace.PUB, None)
 
 
-def test_plain_http_to_a_tls_store_fails(place: Place, wire: Wire, tls: Callable[..., str], trust: str) -> None:
+def test_plain_http_to_a_tls_store_fails(place: Place, wire: FaultProxy, tls: Callable[..., str], trust: str) -> None:
     store = place.store(tls(wire.endpoint).replace("https:", "http:"), settings=ConnectionSettings(None, trust, 5.0))
     with pytest.raises(StoreFault):
         store.list_entries(Namespace.PUB, None)

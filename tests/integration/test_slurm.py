@@ -131,11 +131,13 @@ def is_whole(marker: Path) -> bool:
     return marker.read_text().endswith("}\n")
 
 
-def test_a_finished_job_succeeds_with_its_last_save_published(cluster: Slurm, root: Path) -> None:
-    """run.1: a final scan is made when the training has ended."""
-    job = Job(cluster, root, "--job-name=short", command=training("--until 35 --pace 0"))
+@pytest.mark.parametrize("recipe", ["train.sbatch", "train-nodes.sbatch"])
+def test_a_finished_job_succeeds_with_its_last_save_published(cluster: Slurm, root: Path, recipe: str) -> None:
+    """run.1, watch.10: a final scan is made when the training has ended, and pruned as CKPT_KEEP says."""
+    job = Job(cluster, root, "--job-name=short", command=training("--until 35 --pace 0"), recipe=recipe, CKPT_KEEP="1")
     assert job.ended() == "COMPLETED", job.log.read_text()
     assert latest(root) == str(job.save(0, 35))
+    assert list(job.save(0, 35).parent.iterdir()) == [job.save(0, 35)]
 
 
 def test_a_training_that_fails_fails_the_job(cluster: Slurm, root: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.power import Laboratory
 from tests.support.power_judge import Judge
-from tests.support.preloaded import Preloaded
+from tests.support.preloaded_program import Preloaded
 from tests.support.strict_fs import StrictMount
 
 SEED = int(os.environ.get("PUBLISH_TEST_SEED") or random.SystemRandom().randrange(1 << 32))

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.power.test_power_loss import prune, publish, with_log
-from tests.support import forgetful
+from tests.support import faulty_program
 from tests.support.power import Finding, Laboratory, filesystem
 from tests.support.power_trees import save_files
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.power
 
 
 def found_with(fault: str, laboratory: Laboratory) -> list[Finding]:
-    program = (sys.executable, forgetful.__file__, fault)
+    program = (sys.executable, faulty_program.__file__, fault)
     first = laboratory.record(filesystem(save_files(1)), *publish(laboratory, 1), program=program)
     findings = laboratory.findings(first)
     for model, _ in first.killed():
@@ -26,7 +26,7 @@ def found_with(fault: str, laboratory: Laboratory) -> list[Finding]:
     return findings
 
 
-@pytest.mark.parametrize("fault", forgetful.FAULTS)
+@pytest.mark.parametrize("fault", faulty_program.FAULTS)
 def test_a_missing_sync_is_found(fault: str, laboratory: Laboratory) -> None:
     findings = found_with(fault, laboratory)
     assert findings

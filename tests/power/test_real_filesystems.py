@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import stopping
+from tests.support import stopping_program
 from tests.support.disk_image import SIZES, DiskImage
 from tests.support.power_judge import Judge, Said
 from tests.support.power_trees import entry, published, put, save, save_files, tree_at
@@ -40,7 +40,7 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
 
 def cut_at(image: DiskImage, effect: int, words: Sequence[str]) -> tuple[Said, bool]:
     """Runs a verb until its effect of that number, then cuts the power; what it said, and whether it came so far."""
-    command = [sys.executable, stopping.__file__, str(effect), *words]
+    command = [sys.executable, stopping_program.__file__, str(effect), *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=CLEAN) as process:
         _, status = os.waitpid(process.pid, os.WUNTRACED)
         image.cut()

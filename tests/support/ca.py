@@ -61,7 +61,7 @@ class CertificateAuthority:
         return pair
 
 
-class TlsFront:
+class TlsTerminator:
     """Takes TLS at `localhost:port` and passes what is in it to `upstream`, a server's `http://host:port`."""
 
     def __init__(self, upstream: str, pair: Pair) -> None:
@@ -107,7 +107,7 @@ class TlsFront:
                 _relay(client, server)
 
 
-MakeFront = Callable[..., TlsFront]
+MakeTlsTerminator = Callable[..., TlsTerminator]
 
 
 def _relay(client: ssl.SSLSocket, server: socket.socket) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import quote, quote_plus, unquote_plus, urlencode
 from xml.etree import ElementTree as ET
 
-from tests.support.fault_proxy import Asked, Exchange, Reply, Wire
+from tests.support.fault_proxy import Asked, Exchange, FaultProxy, Reply
 from tests.support.s3_roots import wire_to
 from tests.support.servers import S3Server
 
@@ -67,7 +67,7 @@ STUCK = Dialect(as_aws, as_aws, token_moves=False)
 
 
 @contextmanager
-def dialect_proxy(server: S3Server, dialect: Dialect) -> Iterator[Wire]:
+def dialect_proxy(server: S3Server, dialect: Dialect) -> Iterator[FaultProxy]:
     """A wire to `server`, which speaks the dialect."""
     with wire_to(server) as wire:
         wire.spoil_all("GET", lambda exchange: exchange.answer(_rewrite(exchange, dialect)), part="list-type=2")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
-from tests.support.fault_proxy import Asked, Exchange, Fault, Reply, Wire
+from tests.support.fault_proxy import Asked, Exchange, Fault, FaultProxy, Reply
 
 # Nothing listens there: whatever is asked is answered here.
 _NOWHERE = "http://127.0.0.1:9"
@@ -76,7 +76,7 @@ class FakeVault:
     """Logs everyone in and has one secret, unless a step is told to do something else."""
 
     def __init__(self, *, login: Fault | None = None, read: Fault | None = None, revoke: Fault | None = None) -> None:
-        self.wire = Wire(_NOWHERE)
+        self.wire = FaultProxy(_NOWHERE)
         self.address = self.wire.endpoint
         self.wire.spoil_all("POST", login or answers(200, LOGIN), part="/login")
         self.wire.spoil_all("GET", read or answers(200, SECRET))

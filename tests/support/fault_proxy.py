@@ -104,7 +104,7 @@ def passes(exchange: Exchange) -> None:
     exchange.answer(exchange.forward())
 
 
-class Wire:
+class FaultProxy:
     """Stands before `upstream`, a server's `http://host:port`, at an endpoint of its own."""
 
     def __init__(self, upstream: str, resign: Callable[[Asked], Asked] = lambda asked: asked) -> None:
@@ -179,7 +179,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = False
     block_on_close = True
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: FaultProxy) -> None:
         self.wire = wire
         self.accepted = 0
         self._open: set[socket.socket] = set()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.support.power_trees import MARKER, below, entry, entry_path, put, save, save_files, tree_at
-from tests.support.preloaded import Preloaded
+from tests.support.preloaded_program import Preloaded
 from tests.support.strict_model import Content, Tree
 
 

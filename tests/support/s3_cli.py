@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support.fault_proxy import Wire
+from tests.support.fault_proxy import FaultProxy
 from tests.support.program import Result, Word, run, start, without_narration
 from tests.support.s3_roots import Place, make_place, private_directory
 from tests.support.servers import S3Server
@@ -19,7 +19,7 @@ class Job(NamedTuple):
     """A root on a server, a wire before it, and the flags to reach it through the wire."""
 
     place: Place
-    wire: Wire
+    wire: FaultProxy
     folder: Path
     flags: tuple[str, ...]
 
@@ -35,7 +35,7 @@ class Job(NamedTuple):
         return start("watch", *self.flags, *line, env=env)
 
 
-def make_job(server: S3Server, folder: Path, wire: Wire) -> Job:
+def make_job(server: S3Server, folder: Path, wire: FaultProxy) -> Job:
     place = make_place(server)
     source = private_directory(folder / "creds", server, endpoint=wire.endpoint)
     return Job(place, wire, folder, ("-checkpoint", place.url, "-creds", source))

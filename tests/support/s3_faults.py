@@ -10,7 +10,7 @@ import pytest
 from publish.adapters.s3 import S3Store
 from publish.domain.errors import StoreFault
 from publish.domain.ports import Namespace
-from tests.support.fault_proxy import Fault, Wire
+from tests.support.fault_proxy import Fault, FaultProxy
 from tests.support.moto_server import Moto
 from tests.support.s3_roots import Place, make_place
 from tests.support.wire_faults import says, web_page
@@ -46,7 +46,7 @@ def filled_place(moto: Moto) -> Place:
     return place
 
 
-def translate(wire: Wire, fault: Fault, call: Callable[[], object]) -> StoreFault:
+def translate(wire: FaultProxy, fault: Fault, call: Callable[[], object]) -> StoreFault:
     """What the store raises when every request meets `fault`."""
     for method in ("GET", "HEAD", "PUT", "POST", "DELETE"):
         wire.spoil_all(method, fault)

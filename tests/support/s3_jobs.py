@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from publish.domain.entry import Entry
-from tests.support.fault_proxy import Wire
+from tests.support.fault_proxy import FaultProxy
 from tests.support.program import Result, Word, run, start
 from tests.support.s3_roots import Place, make_place, private_directory, wire_to
 from tests.support.servers import S3Server
@@ -19,7 +19,7 @@ class S3Job(NamedTuple):
     """`flags` are what every verb needs."""
 
     place: Place
-    wire: Wire
+    wire: FaultProxy
     flags: tuple[str, ...]
 
     def run(self, verb: str, *words: Word) -> Result:

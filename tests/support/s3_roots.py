@@ -18,7 +18,7 @@ from botocore.credentials import Credentials as Signer
 
 from publish.adapters.s3 import ConnectionSettings, S3Store
 from publish.domain.root import S3Root
-from tests.support.fault_proxy import Asked, Wire
+from tests.support.fault_proxy import Asked, FaultProxy
 from tests.support.private_files import write_private_directory
 from tests.support.servers import Key, S3Server, behind, credentials, shared_bucket
 
@@ -93,11 +93,11 @@ def resigning(key: Key) -> Callable[[Asked], Asked]:
     return resign
 
 
-def wire_to(server: S3Server) -> Wire:
-    return Wire(server.endpoint, resigning(server.key))
+def wire_to(server: S3Server) -> FaultProxy:
+    return FaultProxy(server.endpoint, resigning(server.key))
 
 
-def paths_of(wire: Wire) -> list[str]:
+def paths_of(wire: FaultProxy) -> list[str]:
     return [f"{asked.method} {urlsplit(asked.target).path}" for asked in wire.asked]
 
 

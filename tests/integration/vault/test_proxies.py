@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ca import CertificateAuthority, MakeFront
+from tests.support.ca import CertificateAuthority, MakeTlsTerminator
 from tests.support.openbao import OpenBao
 from tests.support.proxies import TinyProxy
 from tests.support.real_vault import CREDENTIALS, Login, Secret, invalid_at, read, unavailable_at
@@ -47,7 +47,7 @@ def test_a_tls_proxy_is_verified_with_the_system_bundle_and_never_with_ca(
     secret: Secret,
     approle: Login,
     tinyproxy: TinyProxy,
-    tls: MakeFront,
+    tls: MakeTlsTerminator,
     tmp_path: Path,
 ) -> None:
     """proxy.2: two authorities, each good for one of the two and not for the other."""

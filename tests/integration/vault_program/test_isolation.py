@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.ca import CertificateAuthority
 from tests.support.fake_vault import FakeVault
-from tests.support.fault_proxy import Asked, Wire
+from tests.support.fault_proxy import Asked, FaultProxy
 from tests.support.openbao import OpenBao
 from tests.support.program import Result
 from tests.support.s3_roots import Place
@@ -22,7 +22,7 @@ class Surroundings(NamedTuple):
     """A home and an environment that would turn a client's head, and the trap that they lead to."""
 
     env: dict[str, str]
-    trap: Wire
+    trap: FaultProxy
     token: str
 
 
@@ -97,7 +97,7 @@ def test_no_variable_and_no_file_changes_a_request(
     source: Source, vault: OpenBao, place: Place, hostile: Surroundings
 ) -> None:
     """env.2, vault.5, vault.6, proxy.1: only the token of its own login is sent, and the trap hears nothing."""
-    with Wire(vault.address) as wire:
+    with FaultProxy(vault.address) as wire:
         runs = []
         for env in ({}, hostile.env):
             wire.asked.clear()
@@ -146,7 +146,7 @@ def test_a_malformed_variable_is_an_error_that_names_it(
     source: Source, vault: OpenBao, place: Place, name: str, value: str
 ) -> None:
     """vault.6: and no other source."""
-    with Wire(vault.address) as wire:
+    with FaultProxy(vault.address) as wire:
         name_of_it = source.at(wire.endpoint)
         refused = resolve(place, name_of_it, env={name: value})
         assert wire.asked == []

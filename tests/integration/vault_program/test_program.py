@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ca import CertificateAuthority, TlsFront
+from tests.support.ca import CertificateAuthority, TlsTerminator
 from tests.support.fake_vault import FakeVault, answers, echoes, says, stops_after
 from tests.support.fault_proxy import Fault
 from tests.support.openbao import Admin, OpenBao
@@ -109,7 +109,7 @@ def test_a_tls_server_with_a_private_ca(
     source: Source, vault: OpenBao, place: Place, authority: CertificateAuthority, tmp_path: Path
 ) -> None:
     """vault.2, end to end."""
-    front = TlsFront(vault.address, authority.issue("localhost", tmp_path))
+    front = TlsTerminator(vault.address, authority.issue("localhost", tmp_path))
     try:
         creds = source.at(front.address, f"&ca={authority.write(tmp_path)}")
         assert resolve(place, creds) == Result(0, b"", b"")

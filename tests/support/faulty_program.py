@@ -1,4 +1,4 @@
-"""The program with a deliberate fault: `python forgetful.py FAULT WORD…` leaves out one kind of sync.
+"""The program with a deliberate fault: `python faulty_program.py FAULT WORD…` leaves out one kind of sync.
 
 It shows that the tests of power loss see what they are there for.
 """

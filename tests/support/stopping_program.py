@@ -1,4 +1,4 @@
-"""The program, stopped at one of its effects: `python stopping.py NUMBER WORD…` stops itself (SIGSTOP) after that one.
+"""The program, stopped at an effect: `python stopping_program.py N WORD…` stops itself (SIGSTOP) after its Nth effect.
 
 An effect is a call that changes the filesystem, syncs it, or says something. Effects are counted from 1 on.
 """
