@@ -195,6 +195,13 @@ def test_a_long_name_is_cut_and_a_legend_shows_the_newest_executions() -> None:
     assert "epoch 3" not in text.replace("epoch 11", "")
 
 
+def test_a_name_can_neither_leave_its_label_nor_turn_it() -> None:
+    """log.2: an attempt is named by its record's file, which another user may have made."""
+    log = [Publication(Entry.of(1, 1, b"a/1"), 1.0)]
+    drawn = draw(log, {1: Start("</text><\u202e\x9b\x00\udc80é", 1.0, None)}, show)
+    assert "epoch 1, </text><????é" in " ".join(parsed(drawn).itertext())
+
+
 @pytest.mark.parametrize("created", [253_402_300_799.0, -62_135_596_800.0])
 def test_the_first_and_the_last_time_that_can_be_written_have_few_labels(created: float) -> None:
     """log.2"""

@@ -84,13 +84,9 @@ def width_of(text: str) -> float:
 
 
 def escape(text: str) -> str:
-    """Text for XML 1.0 (sections 2.2 and 2.4): what it has no character for becomes a question mark."""
-    shown = "".join(char if _is_xml_character(char) else "?" for char in text)
+    """Text for XML 1.0 (sections 2.2 and 2.4); a question mark for what is not printable or turns text."""
+    shown = "".join(char if char.isprintable() else "?" for char in text)
     return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
-
-
-def _is_xml_character(char: str) -> bool:
-    return char >= " " and not "\ud800" <= char <= "\udfff" and char not in "\ufffe\uffff"
 
 
 def _round_interval(rise: int) -> int:
