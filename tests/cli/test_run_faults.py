@@ -63,7 +63,24 @@ def test_nothing_starts_if_no_published_save_is_whole(root: Path, words: Words) 
     publish(root, 1, cut=True)
     result = run(*words(root))
     assert (result.status, result.out) == (1, b"")
-    assert result.notes[-1] == "no published save is whole (each is named above with its fault): 1 looked at"
+    assert result.notes[-1] == "no save to resume from is whole (each is named above with its fault): 1 looked at"
+
+
+@pytest.mark.parametrize("words", [begin_words, run_words])
+def test_going_back_to_a_broken_save_is_refused(root: Path, words: Words) -> None:
+    """begin.6, verify.2: with the fault; without -verify it is resumed from"""
+    publish(root, 1)
+    broken = publish(root, 2, cut=True)
+    first, *rest = words(root)
+    result = run(first, "-from", broken, *rest)
+    assert (result.status, result.out) == (1, b"")
+    assert result.notes[0].startswith(f"broken {broken}: .metadata: ")
+    assert result.notes[1] == "no save to resume from is whole (each is named above with its fault): 1 looked at"
+    went_on = run(
+        first, "-from", broken, "-attempt", "b", "-verify=false", *[word for word in rest if word != "-verify"]
+    )
+    assert went_on.status == 0
+    assert f"DISPATCH_RESUME={broken}".encode() in went_on.out.splitlines()
 
 
 def test_without_verify_the_latest_publication_counts(root: Path) -> None:

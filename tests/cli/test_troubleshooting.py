@@ -147,6 +147,20 @@ def test_the_final_scan_failed_and_a_watch_publishes_what_command_saved(root: Pa
     assert run("resolve", "-checkpoint", root).out.decode() == f"{save}\n"
 
 
+def test_no_published_save_is_whole_and_one_is_resumed_from_all_the_same(root: Path) -> None:
+    """verify.2, begin.6: as the page says."""
+    for step in range(100, 600, 100):
+        (folder(root, step) / "model.safetensors").touch()
+    line = ("run", "-checkpoint", root, "-framework", "hf")
+    refused = run(*line, "--", "true")
+    assert refused.status == 1
+    assert refused.notes[-1].startswith("no save to resume from is whole (each is named above with its fault): ")
+    back = ("-from", folder(root, 300))
+    assert run(*line, *back, "--", "true").status == 1
+    resumed = run(*line, *back, "-verify=false", "--", "sh", "-c", "echo $DISPATCH_RESUME")
+    assert (resumed.status, resumed.out.decode()) == (0, f"{folder(root, 300)}\n")
+
+
 def test_i_want_to_publish_a_save_by_hand(root: Path) -> None:
     """publish.4"""
     save = root / "exec/b/checkpoint-400"

@@ -162,7 +162,7 @@ def test_resolve_fails_if_no_published_save_is_whole(root: Path) -> None:
     assert (result.status, result.out) == (1, b"")
     assert result.notes == [
         f"broken {save}: .metadata: cut off: 1082 bytes",
-        "no published save is whole (each is named above with its fault): 1 looked at",
+        "no save to resume from is whole (each is named above with its fault): 1 looked at",
     ]
 
 

@@ -78,7 +78,7 @@ def test_publications_of_which_none_is_whole_are_an_error(log: Log) -> None:
     log.publish(1, 1, b"a/1", b"")
     log.publish(1, 2, b"a/2", None)
     with pytest.raises(
-        ConfigError, match=r"^no published save is whole \(each is named above with its fault\): 2 looked at$"
+        ConfigError, match=r"^no save to resume from is whole \(each is named above with its fault\): 2 looked at$"
     ):
         latest_whole(log.store, log.checker)
 

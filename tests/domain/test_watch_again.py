@@ -87,15 +87,16 @@ def test_after_a_rollback_in_a_shared_folder_only_what_is_written_anew_is_publis
     assert (Entry.parse(latest).epoch, Entry.parse(latest).step) == (2, 400)
 
 
-def test_what_is_passed_over_is_said_once() -> None:
+@pytest.mark.parametrize(("steps", "how_many"), [((200,), "1 save"), ((100, 200), "2 saves")])
+def test_what_is_passed_over_is_said_once(steps: tuple[int, ...], how_many: str) -> None:
     """watch.9."""
-    run = Run(first_execution(100, 200))
+    run = Run(first_execution(*steps))
     run.watcher.begin()
     run.watcher.scan()
     run.watcher.scan()
     assert run.report.notes == [
         (
-            "skipping 2 saves of earlier executions until they are written anew, "
+            f"skipping {how_many} of earlier executions until written anew, "
             "the newest is /ckpt/exec/shared/checkpoint-200 (epoch 1)"
         )
     ]

@@ -41,9 +41,9 @@ class Told:
     def scan(self, now: float) -> None:
         self.notes.after_scan(self.watcher.scan(), now)
 
-    def end(self) -> list[str]:
+    def end(self, published: int = 0) -> list[str]:
         """What it says at the end, after the line with the reason."""
-        self.notes.end(self.watcher.scan(), "stopped by a signal", 0)
+        self.notes.end(self.watcher.scan(), "stopped by a signal", published)
         return self.report.notes[1:]
 
 
@@ -109,6 +109,11 @@ def test_saves_that_never_appeared_are_said_with_what_is_beside_them() -> None:
     assert told.report.notes == ["/ckpt/exec/a is not there yet; /ckpt/exec holds try-1"]
     told.report.notes.clear()
     assert told.end() == ["/ckpt/exec/a never appeared; /ckpt/exec holds try-1"]
+
+
+def test_a_folder_that_is_gone_with_what_was_published_has_appeared() -> None:
+    """watch.8: advice on where to save would be wrong"""
+    assert Told().end(published=2) == ["/ckpt/exec/a no longer holds a save"]
 
 
 def test_an_empty_parent_is_named() -> None:

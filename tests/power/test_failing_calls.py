@@ -149,3 +149,22 @@ def test_a_sync_that_failed_ends_a_watch(laboratory: Laboratory, name: bytes) ->
     recording = laboratory.record(one_save(), *watch(laboratory), faults=[Fault("fsync", name, errno.EIO, 1)])
     assert recording.statuses == (1,)
     assert words(recording)[0] == b""
+
+
+def test_run_publishes_the_next_save_and_fails_at_its_end(laboratory: Laboratory) -> None:
+    """data.3, run.3: the save that the disk lost is not published, although each later sync of it succeeds"""
+    script = """
+        until grep -q 'a scan failed' "$1/../words/err"; do sleep 0.01; done
+        mkdir "$DISPATCH_SAVES/checkpoint-2"
+        echo '{"global_step": 2}' >"$DISPATCH_SAVES/checkpoint-2/trainer_state.json"
+        until grep -q ' step 2,' "$1/../words/err"; do sleep 0.01; done
+    """
+    line = ["run", "-checkpoint", laboratory.root, "-framework", "hf", "-attempt", "a", "-interval", "20ms", "--"]
+    fault = Fault("fsync", b"weights", errno.EIO, 1)
+    recording = laboratory.record(one_save(), *line, "sh", "-c", script, "sh", laboratory.root, faults=[fault])
+    assert recording.statuses == (1,)
+    said = words(recording)[1]
+    assert b"published " + entry(2) in said
+    assert b"published " + entry(1) not in said
+    assert b"/weights: Input/output error; not published until it is saved anew: exec/a/checkpoint-1\n" in said
+    assert said.endswith(b"publish: run: the last scan failed\n")

@@ -41,7 +41,7 @@ def latest_of(log: Collection[Entry]) -> Entry | None:
 def begin(store: Store, attempt: bytes, options: BeginOptions, choose: Choose = latest_of) -> Execution:
     """The same answer for every call with this attempt, whatever else happens at the same time (begin.5).
 
-    `choose` counts only in the call that decides for the attempt, and not if `options` names a save.
+    `choose` counts only in the call that decides for the attempt. If `options` names a save, it has no other choice.
     Raises ConfigError if an option cannot be met, the save to resume from is gone or about to go, or the attempt's name
     is so long that none of its saves could be published (layout.8).
     """
@@ -67,7 +67,7 @@ def _decide(store: Store, attempt: bytes, options: BeginOptions, choose: Choose)
 
 def _propose(store: Store, attempt: bytes, options: BeginOptions, choose: Choose) -> Execution:
     log, epoch = _claim(store, attempt, options.epoch)
-    resume = choose(log) if options.save is None else _publication_of(log, options.save)
+    resume = choose(log if options.save is None else {_publication_of(log, options.save)})
     if resume is not None and not store.save_exists(resume.path):
         raise SaveError("the save to resume from is gone (retract it, or go back to another with -from)", resume.path)
     return Execution(epoch, attempt, resume)

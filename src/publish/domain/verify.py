@@ -51,7 +51,7 @@ def newest_whole(log: Collection[Entry], checker: SaveChecker) -> Entry | None:
             return entry
     if published:
         raise ConfigError(
-            f"no published save is whole (each is named above with its fault): {len(published)} looked at"
+            f"no save to resume from is whole (each is named above with its fault): {len(published)} looked at"
         )
     return None
 

@@ -142,9 +142,9 @@ class Watcher:
         ]
         self._inherited.remember(inherited)
         if inherited:
-            newest = inherited[-1].save.path
+            newest, count = inherited[-1].save.path, len(inherited)
             self._report.note(
-                f"skipping {len(inherited)} saves of earlier executions until they are written anew, "
+                f"skipping {count} {'save' if count == 1 else 'saves'} of earlier executions until written anew, "
                 f"the newest is {to_text(self._root.render(newest))} (epoch {epochs[newest]})"
             )
 
