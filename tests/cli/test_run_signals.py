@@ -133,7 +133,8 @@ def test_as_process_1_it_reaps_orphans_and_passes_signals_on(root: Path) -> None
         echo ready
         while :; do sleep 0.01; done
     """
-    unshare = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+    # In a namespace of users, too: there a user without privilege may make the other two.
+    unshare = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]
     words = [*unshare, PROGRAM, *map(str, run_line(root)), "sh", "-c", script]
     with subprocess.Popen(words, env=CLEAN, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
