@@ -105,7 +105,7 @@ def test_a_log_line_is_one_printable_line() -> None:
 
 
 def test_what_turns_text_or_is_not_shown_is_escaped() -> None:
-    """cli.5: every character that Unicode calls a format character, and letters that have no picture."""
+    """cli.4: every character that Unicode calls a format character, and letters that have no picture."""
     formats = [char for char in map(chr, range(sys.maxunicode)) if unicodedata.category(char) == "Cf"]
     # These show: signs around the digits of some scripts, and those that join hieroglyphs.
     shown = {*map(chr, (*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD))}
