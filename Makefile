@@ -137,12 +137,12 @@ clean:
 # One virtual environment per file of requirements. The stamp is made last, so what was cut short is done again.
 HASHED := --require-hashes
 
-.venv/.ready: requirements-dev.txt pyproject.toml
+.venv/.ready: requirements-dev.txt pyproject.toml bin/publish
 	@tools/make_venv .venv requirements-dev.txt '$(PYTHON)' $(HASHED)
 	.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.venv-demo/.ready: requirements.txt requirements-build.txt pyproject.toml
+.venv-demo/.ready: requirements.txt requirements-build.txt pyproject.toml bin/publish
 	@tools/make_venv .venv-demo 'requirements.txt requirements-build.txt' '$(PYTHON)' $(HASHED)
 	.venv-demo/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
@@ -151,19 +151,19 @@ HASHED := --require-hashes
 	@tools/make_venv .venv-actionlint requirements-actionlint.txt '$(PYTHON)' $(HASHED)
 	@touch $@
 
-.venv-fuzz/.ready: requirements-fuzz.txt requirements-build.txt pyproject.toml
+.venv-fuzz/.ready: requirements-fuzz.txt requirements-build.txt pyproject.toml bin/publish
 	@tools/make_venv .venv-fuzz 'requirements-fuzz.txt requirements-build.txt' '$(PYTHON)' $(HASHED)
 	.venv-fuzz/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # The tests' tools first, then the floors over them: moto's boto3 asks for a newer botocore, which its server can do without.
-.venv-floors/.ready: requirements-dev.txt requirements-floors.txt pyproject.toml
+.venv-floors/.ready: requirements-dev.txt requirements-floors.txt pyproject.toml bin/publish
 	@tools/make_venv .venv-floors requirements-dev.txt '$(PYTHON)' $(HASHED)
 	@tools/make_venv .venv-floors requirements-floors.txt '$(PYTHON)' $(HASHED) --no-deps
 	.venv-floors/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.venv-newest/.ready: requirements-dev.txt pyproject.toml
+.venv-newest/.ready: requirements-dev.txt pyproject.toml bin/publish
 	@tools/make_venv .venv-newest requirements-dev.txt '$(PYTHON)' $(HASHED)
 	@touch $@
 
