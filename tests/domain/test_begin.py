@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -138,6 +140,22 @@ def test_going_back_resumes_from_an_earlier_publication(store: FakeStore) -> Non
     options = BeginOptions(save=earlier.path)
     assert begin(store, b"a", options) == Execution(4, b"a", earlier)
     assert begin(store, b"a", options).resume == earlier
+
+
+def test_going_back_leaves_no_other_choice(store: FakeStore) -> None:
+    """begin.6, verify.2: what chooses only whole saves may refuse this one"""
+    earlier = publish(store, 1, 1)
+    publish(store, 1, 2)
+    choices: list[set[Entry]] = []
+
+    def choose(log: Collection[Entry]) -> Entry | None:
+        choices.append(set(log))
+        raise ConfigError("not whole")
+
+    with pytest.raises(ConfigError, match="not whole"):
+        begin(store, b"a", BeginOptions(save=earlier.path), choose)
+    assert choices == [{earlier}]
+    assert store.read_record(Namespace.BEGIN, b"a") is None
 
 
 def test_going_back_to_what_is_not_published_is_refused(store: FakeStore) -> None:

@@ -113,7 +113,7 @@ def test_saves_that_never_appeared_are_said_with_what_is_beside_them() -> None:
 
 def test_a_folder_that_is_gone_with_what_was_published_has_appeared() -> None:
     """watch.8: advice on where to save would be wrong"""
-    assert Told().end(published=2) == ["/ckpt/exec/a no longer holds a save"]
+    assert Told().end(published=2) == ["/ckpt/exec/a holds no save any more"]
 
 
 def test_an_empty_parent_is_named() -> None:

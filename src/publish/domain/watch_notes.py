@@ -97,7 +97,7 @@ class WatchNotes:
         """Why the watch ended, how many saves it published, and what it leaves unpublished."""
         self._report.note(f"{reason}: published {published} {_saves(published)}")
         if scan.saves == 0 and published:
-            self._report.note(f"{self._text(self._saves)} no longer holds a save")
+            self._report.note(f"{self._text(self._saves)} holds no save any more")
         elif scan.saves == 0:
             why = self._recogniser.describe_no_saves(ended=True)
             self._report.note(_joined(why, self._advice))
