@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from publish.domain import listing
 from publish.domain.candidate import find
 from publish.domain.entry import Entry
-from publish.domain.errors import FormatError
+from publish.domain.errors import FormatError, PermanentFault
 from publish.domain.frameworks import FRAMEWORKS
 from publish.domain.listing import entries, saved_files
 from publish.domain.log import read_log
@@ -67,6 +68,25 @@ def test_what_a_store_lists_twice_counts_once() -> None:
     assert [publication.entry for publication in read_log(store)] == made
     assert [file.path for file in saved_files(store, made[0].path)] == [b"trainer_state.json"]
     assert len(find(store, FRAMEWORKS["hf"].layouts_on(Where.DIRECTORY), b"exec/a")) == len(made)
+
+
+def test_a_listing_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """s3.15: each page has another token, and other names"""
+    monkeypatch.setattr(listing, "MAX_NAMES", 1_000)
+
+    def fetch(token: str | None) -> Page:
+        number = int(token or "0")
+        return Page([b"%d-%d" % (number, name) for name in range(100)], str(number + 1))
+
+    with pytest.raises(PermanentFault, match=r"the listing has not ended after so many names: 1100$"):
+        list(listing.pages(fetch))
+
+
+def test_many_names_on_one_page_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """s3.15: a directory has one page, which is in memory already"""
+    monkeypatch.setattr(listing, "MAX_NAMES", 1_000)
+    names = [b"%d" % name for name in range(2_000)]
+    assert list(listing.pages(lambda _token: Page(names, None))) == names
 
 
 def test_an_unrecognised_entry_on_any_page_is_an_error() -> None:

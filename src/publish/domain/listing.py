@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from publish.domain.entry import Entry, has_control_characters, to_text
-from publish.domain.errors import FormatError, first_with_rest
+from publish.domain.errors import FormatError, PermanentFault, first_with_rest
 from publish.domain.light_typing import TypeVar
 from publish.domain.ports import DatedName, DatedPage, Namespace, Page, SavedFile, Store
 
 Item = TypeVar("Item")
 Out = TypeVar("Out")
+
+MAX_NAMES = 1_000_000
+"""A listing of several pages has fewer. All of them are in memory."""
 
 # Seconds since the epoch of Unix (RFC 3339, section 5.6: a year has four digits).
 _YEAR_1, _END_OF_YEAR_9999 = -62_135_596_800.0, 253_402_300_799.0
@@ -49,6 +52,8 @@ def _each_once(
                 yield item
         if token is None:
             return
+        if len(seen) > MAX_NAMES:
+            raise PermanentFault(f"the listing has not ended after so many names: {len(seen)}")
 
 
 def printable_log(store: Store) -> list[Entry]:
