@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import pickle
 import sys
 import tracemalloc
 from collections.abc import Callable
@@ -159,3 +160,22 @@ def test_no_change_of_a_real_file_makes_the_reader_fail(changes: list[tuple[int,
     for at, byte in changes:
         content[at] = byte
     _outcome(bytes(content))
+
+
+@pytest.mark.parametrize(
+    ("begin", "unit"),
+    [(b"", b"}"), (b"", b"}\x94"), (b"", b"(d"), (b"", b"N}\x86"), (b"ctorch\nx\n", b"2)\x81")],
+    ids=["dictionaries", "in the memo", "by marks", "pairs", "records"],
+)
+def test_more_objects_than_the_file_is_long_for_are_refused(begin: bytes, unit: bytes) -> None:
+    """verify.5: one byte of the file may cost 64 of memory"""
+    with pytest.raises(FormatError, match="more objects than a pickle of this size has"):
+        load(b"\x80\x04" + begin + unit * 300_000 + b".")
+
+
+def test_the_small_dictionaries_of_a_real_pickler_are_no_attack() -> None:
+    """verify.6: 100,000 in any file, and in a long one as many as are worth writing"""
+    assert load(pickle.dumps([{} for _ in range(100_000)])) is OTHER
+    states = load(pickle.dumps({number: {"step": number} for number in range(300_000)}))
+    assert isinstance(states, list)
+    assert len(states) == 600_000

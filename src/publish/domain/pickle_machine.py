@@ -13,6 +13,11 @@ MAX_PROTOCOL = 5
 # A pickler in Python ends at its recursion limit, which is 1,000.
 MAX_DEPTH = 10_000
 
+# A dictionary that is one byte of a pickle takes 64 bytes of memory. A pickler writes more bytes than this for each, with
+# its keys and values, except perhaps in a small file.
+_BYTES_EACH = 8
+_ALWAYS_ALLOWED = 100_000
+
 # No size or position in a file has more bytes than this as a signed integer.
 _LONGEST_NUMBER = 9
 
@@ -42,6 +47,7 @@ class Machine:
         self.stack: list[object] = []
         self.marked: list[list[object]] = []
         self.memo: list[object] = []
+        self._objects_left = _ALWAYS_ALLOWED + len(data) // _BYTES_EACH
 
     def malformed(self) -> FormatError:
         """What is wrong where the machine stopped."""
@@ -144,7 +150,7 @@ class Machine:
         """Keeps a tuple only if it may be the state of an object that has slots."""
         match items:
             case [_, list()]:
-                self.stack.append(tuple(items))
+                self._keep(tuple(items))
             case _:
                 self.stack.append(OTHER)
 
@@ -171,10 +177,13 @@ class Machine:
         self.to_mark()
         self.stack.append(OTHER)
 
+    def empty_dictionary(self) -> None:
+        """A dictionary to which items are added later."""
+        self._keep([])
+
     def dictionary(self) -> None:
         """A dictionary of all since the last mark."""
-        items = self._items(self.to_mark())
-        self.stack.append(items)
+        self._keep(self._items(self.to_mark()))
 
     def set_items(self) -> None:
         """Adds all since the last mark to a dictionary."""
@@ -212,13 +221,19 @@ class Machine:
         if len(self.stack) <= arguments:
             raise self.malformed()
         del self.stack[-arguments:]
-        match self.stack[-1]:
+        match self.stack.pop():
             case Kind.MAPPING:
-                self.stack[-1] = []
+                self._keep([])
             case Kind.PLAIN:
-                self.stack[-1] = OTHER
+                self.stack.append(OTHER)
             case _:
-                self.stack[-1] = Record()
+                self._keep(Record())
+
+    def _keep(self, made: object) -> None:
+        self._objects_left -= 1
+        if self._objects_left < 0:
+            raise FormatError(f"more objects than a pickle of this size has: {len(self.data)} bytes")
+        self.stack.append(made)
 
     def build(self) -> None:
         """Gives an object its state."""

@@ -104,7 +104,7 @@ _OPERATIONS: dict[int, _Operation] = {
     0x8F: Machine.other,  # an empty set
     0x90: Machine.drop,
     0x91: Machine.collection,  # a frozenset
-    ord("}"): lambda machine: machine.stack.append([]),
+    ord("}"): Machine.empty_dictionary,
     ord("s"): Machine.set_item,
     ord("u"): Machine.set_items,
     ord("d"): Machine.dictionary,
