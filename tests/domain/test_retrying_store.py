@@ -228,3 +228,29 @@ def test_the_message_of_a_time_out_names_the_limit_that_holds() -> None:
         store = retrying(failing([NotApplied("stale")] * 9), limits=RetryLimits(0.5, 0.5, set_by))
         with pytest.raises(TimedOut, match=rf"^create pub/x: out of time \({set_by}0\.5s\): stale$"):
             create(store)
+
+
+QUESTIONS: dict[str, Callable[[Store], object]] = {
+    "whether a save is there": lambda store: store.save_exists(b"save"),
+    "whether a path is there": lambda store: store.exists(b"save/file"),
+    "a size": lambda store: store.size(b"save/file"),
+    "a version": lambda store: store.version(b"save/file"),
+    "a file": lambda store: store.read(b"save/file", 9),
+    "a part of a file": lambda store: store.read_range(b"save/file", 1, 2),
+    "where a path leads": lambda store: store.real_path(b"save"),
+    "whether a path is a link": lambda store: store.is_link(b"link"),
+    "an owner": lambda store: store.owner_is_trusted(b"foreign", b""),
+}
+
+
+@pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
+@pytest.mark.parametrize("fault", [Fault.LOST_REQUEST, Fault.LOST_REPLY])
+def test_a_question_is_asked_until_it_is_answered(ask: Callable[[Store], object], fault: Fault) -> None:
+    """s3.8, nfs.6: a fault is never an answer"""
+    inner = FakeStore()
+    inner.files[b"save/file"] = b"content"
+    inner.links.add(b"link")
+    inner.foreign.add(b"foreign")
+    store = FaultyStore(inner, [fault] * 2)
+    assert ask(retrying(store)) == ask(inner)
+    assert store.sends == 3

@@ -13,8 +13,8 @@ MAX_PROTOCOL = 5
 # A pickler in Python ends at its recursion limit, which is 1,000.
 MAX_DEPTH = 10_000
 
-# A dictionary that is one byte of a pickle takes 64 bytes of memory. With its keys and values, a pickler writes more bytes
-# than this for each, except perhaps in a small file.
+# A dictionary may be one byte of a pickle, and takes 64 bytes of memory. What a pickler writes for each, keys and
+# values included, is longer than this, except perhaps in a small file.
 _BYTES_EACH = 8
 _ALWAYS_ALLOWED = 100_000
 
