@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fault_proxy import Fault
 from tests.support.private_files import write_private, write_private_directory
 from tests.support.program import Result, run
 from tests.support.s3_cli import EXPIRED, Job, make_job, noted, said
 from tests.support.s3_roots import make_place, private_directory, wire_to
-from tests.support.servers import KeyedServer, S3Server, free_ports
-from tests.support.wire_faults import answers, drips, says, silence
+from tests.support.servers import S3Server, free_ports
+from tests.support.wire_faults import answers, says, silence
 
 
 @pytest.fixture
@@ -22,10 +21,11 @@ def job(moto: S3Server, tmp_path: Path) -> Iterator[Job]:
         yield make_job(moto, tmp_path, wire)
 
 
-def test_each_verb_does_its_work(seaweedfs: KeyedServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("s3_server", ["moto", pytest.param("seaweedfs", marks=pytest.mark.exhaustive)], indirect=True)
+def test_each_verb_does_its_work(s3_server: S3Server, tmp_path: Path) -> None:
     """resolve.1, publish.4, watch.1, watch.6, prune.1, probe.4"""
-    with wire_to(seaweedfs) as wire:
-        job = make_job(seaweedfs, tmp_path, wire)
+    with wire_to(s3_server) as wire:
+        job = make_job(s3_server, tmp_path, wire)
         url, creds = job.place.url, f"file:{tmp_path}/creds"
         assert job.run("probe") == Result(0, f"probed {url} with the credentials of {creds}\n".encode(), b"")
         assert job.run("resolve") == Result(0, b"", b"")
@@ -123,10 +123,10 @@ def test_a_relative_source_is_below_the_working_directory(job: Job) -> None:
     assert "no credentials found" in run(*line, cwd="/").notes[0]
 
 
-def test_probe_names_the_first_source_that_answers(seaweedfs: KeyedServer, tmp_path: Path) -> None:
+def test_probe_names_the_first_source_that_answers(moto: S3Server, tmp_path: Path) -> None:
     """creds.4, probe.4"""
-    source = private_directory(tmp_path / "creds", seaweedfs)
-    url = make_place(seaweedfs).url
+    source = private_directory(tmp_path / "creds", moto)
+    url = make_place(moto).url
     result = run("probe", "-checkpoint", url, "-creds", f"secret:/does/not/exist,{source}")
     assert result == Result(0, f"probed {url} with the credentials of {source}\n".encode(), b"")
 
@@ -157,17 +157,12 @@ def test_a_save_that_is_missing_or_outside_the_root_fails(job: Job) -> None:
         assert len(result.notes) == 1
 
 
-@pytest.mark.parametrize(
-    ("verb", "step", "fault"),
-    [("resolve", "list pub/", silence), ("resolve", "list pub/", drips), ("probe", "probe: write", silence)],
-)
-def test_a_verb_ends_at_its_timeout(job: Job, verb: str, step: str, fault: Fault) -> None:
+def test_a_probe_ends_at_its_timeout(job: Job) -> None:
     """s3.11: with the step and the limit"""
-    for method in ("GET", "PUT"):
-        job.wire.spoil_all(method, fault)
-    result = job.run(verb, "-timeout", "4s")
+    job.wire.spoil_all("PUT", silence)
+    result = job.run("probe", "-timeout", "3s")
     assert (result.status, result.out) == (1, b"")
-    assert result.notes == [f"store: {step}: out of time (-timeout 4s)"]
+    assert result.notes == ["store: probe: write: out of time (-timeout 3s)"]
 
 
 def test_resolve_only_lists_the_log(job: Job) -> None:

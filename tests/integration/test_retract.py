@@ -86,7 +86,10 @@ def test_on_s3_beside_a_watch_and_prunes(job: S3Job) -> None:
     beside_a_watch_and_prunes(job, job.place.paths)
 
 
-@pytest.mark.parametrize("happens", [True, False], ids=["after the request", "before it"])
+@pytest.mark.parametrize(
+    "happens",
+    [pytest.param(True, id="after the request"), pytest.param(False, id="before it", marks=pytest.mark.exhaustive)],
+)
 def test_on_s3_a_prune_finishes_a_retraction_of_the_latest_killed_at_any_request(
     happens: bool,  # noqa: FBT001
     job: S3Job,

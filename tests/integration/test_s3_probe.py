@@ -19,9 +19,15 @@ RACE = "-race"
 DENIED = says(403, "AccessDenied")
 
 
-@pytest.fixture
-def job(s3_server: S3Server, tmp_path: Path) -> Iterator[S3Job]:
-    with s3_job(s3_server, tmp_path) as job:
+# Writers who race take SeaweedFS seconds: it waits a second for the lock of a name.
+SERVERS = ["moto", pytest.param("seaweedfs", marks=pytest.mark.exhaustive)]
+on_each_server = pytest.mark.parametrize("job", ["moto", "seaweedfs"], indirect=True)
+
+
+@pytest.fixture(params=SERVERS)
+def job(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[S3Job]:
+    server: S3Server = request.getfixturevalue(request.param)
+    with s3_job(server, tmp_path) as job:
         job.record(1, 2)
         yield job
 
@@ -88,6 +94,7 @@ def test_a_right_store_is_never_suspected(
         assert [job.run("probe").status for _ in range(runs)] == [0] * runs
 
 
+@on_each_server
 def test_the_writers_race_on_connections_that_have_carried_a_request(job: S3Job) -> None:
     """probe.3: as many connections as writers in all, each of which was opened for a read."""
     assert job.run("probe").status == 0
@@ -146,6 +153,6 @@ def test_a_race_on_a_bad_network_still_has_one_winner(faults: list[Fault], job: 
 def test_a_probe_that_runs_out_of_time_names_its_step(job: S3Job) -> None:
     """s3.11"""
     job.wire.spoil_all("PUT", silence, part=RACE)
-    result = job.run("probe", "-timeout", "6s")
+    result = job.run("probe", "-timeout", "4s")
     assert (result.status, result.out) == (1, b"")
-    assert result.notes == ["store: probe: conditional write: out of time (-timeout 6s)"]
+    assert result.notes == ["store: probe: conditional write: out of time (-timeout 4s)"]

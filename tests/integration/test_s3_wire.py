@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.fault_proxy import Exchange, Fault
 from tests.support.program import RETRYING, without_narration
-from tests.support.s3_faults import BUSY, CONFLICT, FINAL
+from tests.support.s3_faults import BUSY, CONFLICT, FINAL, each_kind
 from tests.support.s3_jobs import S3Job
 from tests.support.wire_faults import (
     cut_in_headers,
@@ -111,7 +111,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("fault", each_kind(BROKEN))
 def test_a_failed_list_is_sent_again(fault: Fault, job: S3Job) -> None:
     """resolve.1, s3.8: never a false "nothing published"."""
     job.record(6, 7)
@@ -154,9 +154,7 @@ WATCHED = {
 
 
 @pytest.mark.parametrize(
-    ("method", "fault"),
-    [(method, fault) for method, faults in WATCHED.items() for fault in faults.values()],
-    ids=[f"{method} {name}" for method, faults in WATCHED.items() for name in faults],
+    ("method", "fault"), [case for method, faults in WATCHED.items() for case in each_kind(faults, method)]
 )
 def test_a_watch_publishes_each_save_once_on_a_bad_network(method: str, fault: Fault, job: S3Job) -> None:
     """watch.1, s3.8, s3.9: whatever is met, at the start, in a scan and on the way out."""
@@ -184,7 +182,7 @@ def test_a_watch_publishes_each_save_once_on_a_bad_network(method: str, fault: F
 PRUNED = {**BUSY, "lost request": lost_request, "lost reply": lost_reply, "reset": reset_in_headers}
 
 
-@pytest.mark.parametrize("fault", PRUNED.values(), ids=PRUNED)
+@pytest.mark.parametrize("fault", each_kind(PRUNED))
 def test_a_prune_on_a_bad_network_ends_like_one_on_a_good_network(fault: Fault, job: S3Job) -> None:
     """prune.1, s3.8"""
     for step in (1, 2, 3):
@@ -200,7 +198,7 @@ def test_a_prune_on_a_bad_network_ends_like_one_on_a_good_network(fault: Fault, 
     assert not [path for path in job.place.paths() if path.startswith("prune/")]
 
 
-@pytest.mark.parametrize("fault", BUSY.values(), ids=BUSY)
+@pytest.mark.parametrize("fault", each_kind(BUSY))
 def test_a_prune_that_cannot_look_whether_a_save_is_gone_looks_again_and_says_so(fault: Fault, job: S3Job) -> None:
     """prune.1: tried again from the start, the removal would find nothing and say nothing."""
     for step in (1, 2):

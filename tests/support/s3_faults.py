@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -35,6 +35,19 @@ FINAL = {
     "not implemented": (says(501, "NotImplemented"), "NotImplemented"),
     "web page": (web_page, "check the endpoint"),
 }
+
+
+def each_kind(faults: Mapping[str, Fault], *before: str) -> list[object]:
+    """Parameters for each fault, after those that come `before`.
+
+    Of the responses of a busy store, which are handled alike, `make test` tries one.
+    """
+    alike = BUSY.keys() - {"503"}
+    return [
+        pytest.param(*before, fault, id=" ".join((*before, name)), marks=[pytest.mark.exhaustive] * (name in alike))
+        for name, fault in faults.items()
+    ]
+
 
 NAME = b"00000000000000000001-00000000000000000002-MFRGG"
 

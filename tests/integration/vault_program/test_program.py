@@ -95,10 +95,8 @@ def test_a_watch_picks_up_a_key_that_is_rotated_in_vault_and_at_the_store(
     assert new.secret_access_key not in said
 
 
-def test_the_probe_names_the_vault_source(source: Source, vault: OpenBao, seaweedfs: KeyedServer) -> None:
+def test_the_probe_names_the_vault_source(source: Source, vault: OpenBao, place: Place) -> None:
     """probe.4."""
-    place = make_place(seaweedfs)
-    Source(source.admin, source.secret, source.login, seaweedfs).hold(seaweedfs.key)
     creds = source.at(vault.address)
     answered = run("probe", "-checkpoint", place.url, "-creds", creds)
     assert answered.status == 0
