@@ -161,7 +161,7 @@ def test_no_response_of_a_store_costs_much(fault: Fault, wire: FaultProxy, bundl
         wire.spoil_all(method, fault)
     # These two have no bound but the deadline; they take no memory.
     has_bound = fault not in (ENDLESS["100"], ENDLESS["trailer"])
-    results, memory = run(S3, wire.endpoint, bundle, "10" if has_bound else "1")
+    results, memory = run(S3, wire.endpoint, bundle, "10" if has_bound else "0.5")
     assert memory < MAX_MEMORY
     assert results["list"] not in {"ok", "TypeError"}
     if has_bound:

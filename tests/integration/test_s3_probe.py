@@ -21,7 +21,6 @@ DENIED = says(403, "AccessDenied")
 
 # Writers who race take SeaweedFS seconds: it waits a second for the lock of a name.
 SERVERS = ["moto", pytest.param("seaweedfs", marks=pytest.mark.exhaustive)]
-on_each_server = pytest.mark.parametrize("job", ["moto", "seaweedfs"], indirect=True)
 
 
 @pytest.fixture(params=SERVERS)
@@ -94,7 +93,6 @@ def test_a_right_store_is_never_suspected(
         assert [job.run("probe").status for _ in range(runs)] == [0] * runs
 
 
-@on_each_server
 def test_the_writers_race_on_connections_that_have_carried_a_request(job: S3Job) -> None:
     """probe.3: as many connections as writers in all, each of which was opened for a read."""
     assert job.run("probe").status == 0
