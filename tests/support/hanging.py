@@ -28,9 +28,10 @@ class Hanging:
             assert self.process.poll() is None
 
     def go_on(self) -> None:
-        """Ends the hang."""
-        os.close(os.open(self._fifo, os.O_RDWR))
+        """Ends the hang, also one that is only about to begin: whoever opens the FIFO while it is there meets a writer."""
+        writer = os.open(self._fifo, os.O_RDWR)
         self._fifo.unlink()
+        os.close(writer)
 
     def _hangs(self) -> bool:
         for status in Path(f"/proc/{self.process.pid}/task").glob("*/status"):
