@@ -28,7 +28,7 @@ class Hanging:
             assert self.process.poll() is None
 
     def go_on(self) -> None:
-        """Ends the hang, also one that is only about to begin: whoever opens the FIFO while it is there meets a writer."""
+        """Ends the hang, also one that is about to begin: as long as the FIFO is there, it has a writer."""
         writer = os.open(self._fifo, os.O_RDWR)
         self._fifo.unlink()
         os.close(writer)
