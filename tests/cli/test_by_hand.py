@@ -80,7 +80,9 @@ def latest(root: Path) -> str:
 def test_each_start_resumes_from_the_save_of_the_one_before(root: Path) -> None:
     """resolve.1, watch.6"""
     for epoch, resumed in ((1, ""), (2, f"--resume_from_checkpoint {root}/exec/try-1/checkpoint-100")):
-        out, err = end(start(root, epoch), root, 0)
+        script = start(root, epoch)
+        out, err = end(script, root, 0)
+        assert script.returncode == 0, err
         assert resumed in out.splitlines(), err
         assert latest(root) == f"try-{epoch}/checkpoint-100"
 

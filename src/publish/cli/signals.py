@@ -41,9 +41,13 @@ class StopSignal:
 
         Apart from the constructor, as it takes a few milliseconds: a watch starts without it.
         """
-        if not self.requested:
-            for number in _SIGNALS:
-                _once(number)
+        if self.requested:
+            return
+        # A signal that came between the two calls of `_once` would meet the default action, and end the process.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        for number in _SIGNALS:
+            _once(number)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def wait(self, seconds: float) -> None:
         """Returns when `seconds`, which may be negative, have passed; at once when a stop is requested."""
