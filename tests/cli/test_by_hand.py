@@ -56,20 +56,31 @@ def start(root: Path, epoch: int) -> subprocess.Popen[str]:
 
 
 def until_all_listen(script: subprocess.Popen[str]) -> None:
-    """Returns when the script, its watch and its training handle SIGTERM."""
+    """Returns when the watch and the training handle SIGTERM and the script waits for them, so that its trap is set."""
     children = Path(f"/proc/{script.pid}/task/{script.pid}/children")
     while True:
         # A child that ends while it is looked at was neither the watch nor the training.
         with suppress(FileNotFoundError, ProcessLookupError):
-            if all(map(listens, [script.pid, *map(int, children.read_text().split())])):
+            listening = {word for child in map(int, children.read_text().split()) for word in words(child)}
+            if {b"watch", b"train.py"} <= listening and "\nState:\tS" in status(script.pid):
                 return
         assert script.poll() is None
 
 
-def end(script: subprocess.Popen[str], root: Path, status: int) -> tuple[str, str]:
+def words(child: int) -> list[bytes]:
+    """The command line of a process that handles SIGTERM, as a child of bash does until it is another program."""
+    line = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+    return line if listens(child) else []
+
+
+def status(process: int) -> str:
+    return Path(f"/proc/{process}/status").read_text()
+
+
+def end(script: subprocess.Popen[str], root: Path, code: int) -> tuple[str, str]:
     """Lets the training end with a status; returns what the script printed."""
     until_all_listen(script)
-    (root.parent / "status").write_text(str(status))
+    (root.parent / "status").write_text(str(code))
     return script.communicate(timeout=60)
 
 
