@@ -27,7 +27,7 @@ _HINTS = {errno.ENOSPC: _HINT_FULL, errno.EDQUOT: _HINT_FULL}
 
 def to_fault(step: str, error: OSError, transient: Collection[int], *, writes: bool) -> StoreFault:
     """The fault for `step`; `writes`: it may have had its effect, as on NFS when a reply is lost."""
-    message = f"{step}: {error.strerror}{_HINTS.get(error.errno or 0, '')}"
+    message = _describe(step, error)
     if error.errno not in transient or (writes and error.errno == errno.EIO):
         return PermanentFault(message)
     return OutcomeUnknown(message) if writes else NotApplied(message)
@@ -44,9 +44,16 @@ def ignoring_absence() -> Iterator[None]:
 
 
 @contextmanager
-def final(step: str) -> Iterator[None]:
-    """Every OSError inside is PermanentFault: for syncs, which must not be tried again (fsync(2), EIO)."""
+def final(step: str, fault: type[PermanentFault] = PermanentFault) -> Iterator[None]:
+    """Every OSError inside is `fault`: for syncs, which must not be tried again.
+
+    Linux says it once, and the next sync succeeds although the data is lost (fsync(2), EIO).
+    """
     try:
         yield
     except OSError as error:
-        raise PermanentFault(f"{step}: {error.strerror}") from error
+        raise fault(_describe(step, error)) from error
+
+
+def _describe(step: str, error: OSError) -> str:
+    return f"{step}: {error.strerror}{_HINTS.get(error.errno or 0, '')}"

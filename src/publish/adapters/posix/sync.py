@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from publish.adapters.posix.faults import NOT_THERE
+from publish.adapters.posix.faults import NOT_THERE, final
 from publish.adapters.posix.fds import DIRECTORY_ITSELF, FILE, FILE_ITSELF, MAX_DEPTH, Fsync, closing
 from publish.adapters.posix.root import RootDirectory
 from publish.adapters.posix.saves import below
@@ -36,7 +36,7 @@ def sync_save(root: RootDirectory, fsync: Fsync, path: bytes) -> None:
         for act in (_start_writeback, fsync):
             _Walk(root, path, act).visit(save, path)
     for folder in _above(root, path):
-        with _naming(root.absolute(folder)):
+        with final(f"sync {to_text(root.absolute(folder))}", NotDurable):
             fsync.folder(folder or b".", root.fd)
 
 
@@ -44,15 +44,6 @@ def _start_writeback(descriptor: int) -> None:
     """posix_fadvise(2) with DONTNEED: Linux starts to write what is dirty, and does not wait for it."""
     with suppress(OSError):
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-@contextmanager
-def _naming(path: bytes) -> Iterator[None]:
-    """Every OSError inside is NotDurable: Linux says it once, and the next fsync(2) succeeds."""
-    try:
-        yield
-    except OSError as error:
-        raise NotDurable(f"sync {to_text(path)}: {error.strerror}") from error
 
 
 def _above(root: RootDirectory, path: bytes) -> Iterator[bytes]:
@@ -93,7 +84,7 @@ class _Walk:
         if stat.S_ISDIR(mode):
             self._members(descriptor, path)
         if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
-            with _naming(self._root.absolute(path)):
+            with final(f"sync {to_text(self._root.absolute(path))}", NotDurable):
                 self._act(descriptor)
 
     def _members(self, folder: int, path: bytes) -> None:
