@@ -92,7 +92,10 @@ def test_the_scheduler_gives_the_epoch(store: FakeStore) -> None:
 def test_an_epoch_that_the_scheduler_did_not_raise_is_refused(store: FakeStore, epoch: int) -> None:
     """begin.5"""
     begin(store, b"a", BeginOptions(epoch=5))
-    with pytest.raises(ConfigError, match=f"raise it with every execution, or give none and get a free one: {epoch}$"):
+    with pytest.raises(
+        ConfigError,
+        match=f"the scheduler must raise it with every execution, or give none and get a free one: {epoch}$",
+    ):
         begin(store, b"b", BeginOptions(epoch=epoch))
     assert recorded(store, b"b") is None
 

@@ -78,7 +78,10 @@ def test_a_listing_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         number = int(token or "0")
         return Page([b"%d-%d" % (number, name) for name in range(100)], str(number + 1))
 
-    with pytest.raises(PermanentFault, match=r"the listing has not ended after so many names: 1100$"):
+    with pytest.raises(
+        PermanentFault,
+        match=r"the listing has not ended after so many names \(check the endpoint and the prefix\): 1100$",
+    ):
         list(listing.pages(fetch))
 
 

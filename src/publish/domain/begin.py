@@ -163,4 +163,5 @@ def _begun_already(how: str, execution: Execution) -> ConfigError:
 
 
 def _unusable_epoch(why: str, epoch: int) -> ConfigError:
-    return ConfigError(f"{why}; raise it with every execution, or give none and get a free one: {epoch}")
+    advice = "the scheduler must raise it with every execution, or give none and get a free one"
+    return ConfigError(f"{why}; {advice}: {epoch}")

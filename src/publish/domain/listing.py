@@ -53,7 +53,9 @@ def _each_once(
         if token is None:
             return
         if len(seen) > MAX_NAMES:
-            raise PermanentFault(f"the listing has not ended after so many names: {len(seen)}")
+            raise PermanentFault(
+                f"the listing has not ended after so many names (check the endpoint and the prefix): {len(seen)}"
+            )
 
 
 def printable_log(store: Store) -> list[Entry]:
