@@ -115,7 +115,7 @@ def test_a_hostile_file_costs_no_more_than_its_size_justifies(name: str) -> None
 @pytest.mark.parametrize("name", ATTACKS)
 def test_twice_the_file_takes_about_twice_as_many_steps(name: str) -> None:
     content = ATTACKS[name]
-    assert _opcodes(b"\x80\x04" + content + b".") <= 4 * (len(content) + 3)
+    assert _opcodes(b"\x80\x04" + content + b".") <= 3 * (len(content) + 3)
 
 
 def _opcodes(content: bytes) -> int:
@@ -173,7 +173,7 @@ def test_more_objects_than_the_file_is_long_for_are_refused(begin: bytes, unit: 
         load(b"\x80\x04" + begin + unit * 300_000 + b".")
 
 
-def test_the_small_dictionaries_of_a_real_pickler_are_no_attack() -> None:
+def test_the_small_dictionaries_of_a_real_pickler_are_not_an_attack() -> None:
     """verify.6: 100,000 in any file, and in a long one as many as are worth writing"""
     assert load(pickle.dumps([{} for _ in range(100_000)])) is OTHER
     states = load(pickle.dumps({number: {"step": number} for number in range(300_000)}))

@@ -41,7 +41,8 @@ class PublishError(Exception):
 
 def first_with_rest(faults: Sequence[Fault]) -> Fault:
     """The first of `faults`, which are of one kind, with the others as its `more`."""
-    first, *first.more = faults
+    first = faults[0]
+    first.more = faults[1:]
     return first
 
 

@@ -150,7 +150,7 @@ class Machine:
         """Keeps a tuple only if it may be the state of an object that has slots."""
         match items:
             case [_, list()]:
-                self._keep(tuple(items))
+                self.stack.append(tuple(items))
             case _:
                 self.stack.append(OTHER)
 
