@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from publish.domain.redaction import PLACEHOLDER, Redactor
@@ -125,8 +125,10 @@ ENCODINGS: list[Callable[[str], str]] = [
 
 @given(st.text(st.characters(max_codepoint=0x7E, min_codepoint=0x21), min_size=4), st.sampled_from(ENCODINGS))
 def test_any_ascii_secret_is_found_in_the_encodings_of_servers(secret: str, encode: Callable[[str], str]) -> None:
-    """cli.9, vault.8: what surrounds it may go too, where the secret is an encoding of that, such as `&gt;`"""
-    assert redacted(f"<{encode(secret)}>", secret).strip("<>") == "…"
+    """cli.9, vault.8"""
+    # Not one that is itself an encoding of what surrounds it here, such as `&gt;`.
+    assume(redacted("<>", secret) == "<>")
+    assert redacted(f"<{encode(secret)}>", secret) == "<…>"
 
 
 @given(st.text(min_size=4).filter(str.isprintable))
