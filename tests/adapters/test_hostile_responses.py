@@ -15,6 +15,7 @@ import pytest
 from tests.support.ca import CertificateAuthority
 from tests.support.fault_proxy import Exchange, Fault, FaultProxy
 from tests.support.private_files import write_private_directory
+from tests.support.variants import variants
 
 MAX_MEMORY = 100 * 2**20
 # Nothing listens there: every request is answered by a fault.
@@ -148,13 +149,7 @@ def bundle(tmp_path: Path, authority: CertificateAuthority) -> str:
 ALIKE = {"103", "status line", "chunk extension", "siblings", "attributes"}
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        pytest.param(fault, id=name, marks=[pytest.mark.exhaustive] * (name in ALIKE))
-        for name, fault in {**ENDLESS, **DOCUMENTS}.items()
-    ],
-)
+@pytest.mark.parametrize("fault", variants({**ENDLESS, **DOCUMENTS}, exhaustive=ALIKE))
 def test_no_response_of_a_store_costs_much(fault: Fault, wire: FaultProxy, bundle: str) -> None:
     """s3.15"""
     for method in ("GET", "PUT", "POST", "HEAD"):

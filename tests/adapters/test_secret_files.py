@@ -50,7 +50,7 @@ def test_a_tilde_that_the_shell_left_is_explained(read: Read) -> None:
     with pytest.raises(
         SourceUnavailable, match=r"^directory not found \(~ is not expanded, give the whole path\): /.*~/k$"
     ):
-        read(Path("/work/~/k"))
+        read(Path("/home/job/~/k"))
 
 
 def test_a_dangling_symlink_as_the_directory_is_an_error(read: Read, top: Path) -> None:

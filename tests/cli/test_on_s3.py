@@ -12,6 +12,7 @@ from tests.support.program import Result, run
 from tests.support.s3_cli import EXPIRED, Job, make_job, noted, said
 from tests.support.s3_roots import make_place, private_directory, wire_to
 from tests.support.servers import S3Server, free_ports
+from tests.support.variants import SERVERS
 from tests.support.wire_faults import answers, says, silence
 
 
@@ -21,7 +22,7 @@ def job(moto: S3Server, tmp_path: Path) -> Iterator[Job]:
         yield make_job(moto, tmp_path, wire)
 
 
-@pytest.mark.parametrize("s3_server", ["moto", pytest.param("seaweedfs", marks=pytest.mark.exhaustive)], indirect=True)
+@pytest.mark.parametrize("s3_server", SERVERS, indirect=True)
 def test_each_verb_does_its_work(s3_server: S3Server, tmp_path: Path) -> None:
     """resolve.1, publish.4, watch.1, watch.6, prune.1, probe.4"""
     with wire_to(s3_server) as wire:
@@ -123,10 +124,11 @@ def test_a_relative_source_is_below_the_working_directory(job: Job) -> None:
     assert "no credentials found" in run(*line, cwd="/").notes[0]
 
 
-def test_probe_names_the_first_source_that_answers(moto: S3Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize("s3_server", SERVERS, indirect=True)
+def test_probe_names_the_first_source_that_answers(s3_server: S3Server, tmp_path: Path) -> None:
     """creds.4, probe.4"""
-    source = private_directory(tmp_path / "creds", moto)
-    url = make_place(moto).url
+    source = private_directory(tmp_path / "creds", s3_server)
+    url = make_place(s3_server).url
     result = run("probe", "-checkpoint", url, "-creds", f"secret:/does/not/exist,{source}")
     assert result == Result(0, f"probed {url} with the credentials of {source}\n".encode(), b"")
 

@@ -15,6 +15,7 @@ from tests.support.cli_job import Watch
 from tests.support.fault_proxy import passes
 from tests.support.program import Word, run, start
 from tests.support.s3_jobs import S3Job
+from tests.support.variants import variants
 from tests.support.wire_faults import Held
 
 PUBLISHED, RETRACTED = range(1, 13), range(2, 13, 2)
@@ -86,10 +87,7 @@ def test_on_s3_beside_a_watch_and_prunes(job: S3Job) -> None:
     beside_a_watch_and_prunes(job, job.place.paths)
 
 
-@pytest.mark.parametrize(
-    "happens",
-    [pytest.param(True, id="after the request"), pytest.param(False, id="before it", marks=pytest.mark.exhaustive)],
-)
+@pytest.mark.parametrize("happens", variants({"after the request": True, "before it": False}, exhaustive={"before it"}))
 def test_on_s3_a_prune_finishes_a_retraction_of_the_latest_killed_at_any_request(
     happens: bool,  # noqa: FBT001
     job: S3Job,

@@ -18,6 +18,7 @@ from tests.support.program import call, start
 from tests.support.s3_jobs import S3Job
 from tests.support.s3_roots import Place, make_place, private_directory, wire_to
 from tests.support.servers import KeyedServer, S3Server
+from tests.support.variants import variants
 
 NAMES = [
     "a+b",
@@ -147,7 +148,7 @@ def test_every_name_works_in_every_dialect(
         every_verb(job, name, full=full)
 
 
-@pytest.mark.parametrize("full", [pytest.param(False, id="empty", marks=pytest.mark.exhaustive), True])
+@pytest.mark.parametrize("full", variants({"empty": False, "full": True}, exhaustive={"empty"}))
 @pytest.mark.parametrize(
     "name", [*SOME[-1:], *(pytest.param(name, marks=pytest.mark.exhaustive) for name in NAMES if name not in SOME[-1:])]
 )

@@ -12,15 +12,12 @@ from tests.support.fault_proxy import Fault, passes
 from tests.support.racy_store import RacyPut
 from tests.support.s3_jobs import S3Job, s3_job
 from tests.support.servers import S3Server
+from tests.support.variants import SERVERS
 from tests.support.wire_faults import lost_reply, says, silence, unconditional
 
 OBJECT = "publish-probe-"
 RACE = "-race"
 DENIED = says(403, "AccessDenied")
-
-
-# Writers who race take SeaweedFS seconds: it waits a second for the lock of a name.
-SERVERS = ["moto", pytest.param("seaweedfs", marks=pytest.mark.exhaustive)]
 
 
 @pytest.fixture(params=SERVERS)

@@ -13,6 +13,7 @@ from publish.domain.ports import Namespace
 from tests.support.fault_proxy import Fault, FaultProxy
 from tests.support.moto_server import Moto
 from tests.support.s3_roots import Place, make_place
+from tests.support.variants import variants
 from tests.support.wire_faults import says, web_page
 
 CONFLICT = says(409, "ConditionalRequestConflict")
@@ -42,11 +43,7 @@ def each_kind(faults: Mapping[str, Fault], *before: str) -> list[object]:
 
     Of the responses of a busy store, which are handled alike, `make test` tries one.
     """
-    alike = BUSY.keys() - {"503"}
-    return [
-        pytest.param(*before, fault, id=" ".join((*before, name)), marks=[pytest.mark.exhaustive] * (name in alike))
-        for name, fault in faults.items()
-    ]
+    return variants(faults, *before, exhaustive=BUSY.keys() - {"503"})
 
 
 NAME = b"00000000000000000001-00000000000000000002-MFRGG"

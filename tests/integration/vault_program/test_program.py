@@ -13,8 +13,9 @@ from tests.support.fault_proxy import Fault
 from tests.support.openbao import Admin, OpenBao
 from tests.support.program import Result, run, start, without_narration
 from tests.support.s3_roots import Place, make_place
-from tests.support.servers import KeyedServer
+from tests.support.servers import KeyedServer, S3Server
 from tests.support.tokenreview import TokenReview
+from tests.support.variants import SERVERS
 from tests.support.vault_jobs import Source, make_source, resolve
 from tests.support.wire_faults import lost_request, web_page
 
@@ -95,8 +96,11 @@ def test_a_watch_picks_up_a_key_that_is_rotated_in_vault_and_at_the_store(
     assert new.secret_access_key not in said
 
 
-def test_the_probe_names_the_vault_source(source: Source, vault: OpenBao, place: Place) -> None:
+@pytest.mark.parametrize("s3_server", SERVERS, indirect=True)
+def test_the_probe_names_the_vault_source(source: Source, vault: OpenBao, s3_server: S3Server) -> None:
     """probe.4."""
+    place = make_place(s3_server)
+    Source(source.admin, source.secret, source.login, s3_server).hold(s3_server.key)
     creds = source.at(vault.address)
     answered = run("probe", "-checkpoint", place.url, "-creds", creds)
     assert answered.status == 0
